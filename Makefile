@@ -1,0 +1,63 @@
+# Every command of the project. Needs Python 3.11 or newer, pip and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-system coverage lint format bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## build .venv with podium and everything that the demo and the tests use
+
+demo: setup ## compare five policies on the bundled example and write a report
+	@$(BIN)/podium demo
+
+test: setup ## run every test that needs only pip
+	$(BIN)/python -m pytest
+
+test-slow: setup ## run the statistical tests of many runs
+	@$(BIN)/python -m pytest -m slow || { status=$$?; [ $$status -eq 5 ] && echo "no slow tests yet"; }
+
+test-system: setup ## run the tests that need Java or Chromium
+	$(BIN)/python -m pytest -m system tests/system
+
+coverage: setup ## run the tests and show the lines they miss
+	$(BIN)/python -m pytest --cov --cov-report=term-missing
+
+lint: setup ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+
+format: setup ## apply the format and the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)
+	$(BIN)/python bench/run.py
+
+clean: ## remove all that these commands have made
+	rm -rf .venv .bench dist build podium-demo .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A Python without ensurepip (Debian without python3-venv) lends its own pip.
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "podium needs Python 3.11 or newer, which '$(PYTHON)' is not." \
+			"Try: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Installing podium and its tools into .venv (about a minute) ..."
+	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv >/dev/null 2>&1 \
+		|| { $(PYTHON) -m venv --clear --without-pip .venv \
+			&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# Open Bandit Pipeline lives in an environment of its own: it declares Python < 3.11 and wants torch.
+.bench/obp/.ready: bench/obp-requirements.txt
+	@echo "Installing Open Bandit Pipeline into .bench/obp ..."
+	@[ -x .bench/obp/bin/python ] || $(BIN)/python -m venv --without-pip .bench/obp
+	@$(BIN)/python -m pip --python .bench/obp/bin/python install --quiet --requirement $<
+	@$(BIN)/python -m pip --python .bench/obp/bin/python install --quiet \
+		--no-deps --ignore-requires-python obp==0.5.7
+	@touch $@

@@ -1,0 +1,47 @@
+"""podium: which policy is better, from the few interactions you have.
+
+log -> policies -> estimate -> compare -> report
+"""
+
+from podium import theory
+from podium.compare import compare
+from podium.comparison import Comparison, Interval, Pair
+from podium.diagnostics import Diagnosis, diagnose
+from podium.errors import PodiumError
+from podium.estimate import Estimates, evaluate
+from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
+from podium.forms import Policy
+from podium.io import read_log
+from podium.log import Log
+from podium.scores import kendall, regret, score, spearman
+from podium.states import StateComparison, compare_states
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DIM",
+    "DRE",
+    "ESTIMATORS",
+    "IPS",
+    "LDE",
+    "Comparison",
+    "Diagnosis",
+    "Estimates",
+    "Estimator",
+    "Interval",
+    "Log",
+    "Pair",
+    "PodiumError",
+    "Policy",
+    "StateComparison",
+    "compare",
+    "compare_states",
+    "diagnose",
+    "evaluate",
+    "kendall",
+    "read_log",
+    "regret",
+    "score",
+    "spearman",
+    "theory",
+]

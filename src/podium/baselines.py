@@ -1,0 +1,269 @@
+"""Baselines rhat(s, a): the six kinds of the paper's Appendix A, and the mean of neighbouring states.
+
+1. an environment model, a callable q(states, actions)      4. "linear", a linear model of the logged rewards
+2. a critic, a callable v(states)                           5. "mean", the average of the logged rewards (default)
+3. a learned reward model, any object with fit/predict      6. a fixed number
+Also: "state", the leave-one-out mean of neighbouring states; an array (N,) of v(s_n) or (N, A) of q(s_n, .).
+
+Learned baselines are cross-fitted: no row is predicted by a model that saw it.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Codes, Floats, combine_codes, factorize, group_sums, numbers_column, to_array
+from podium.errors import PodiumError
+from podium.frames import ColumnTable, columns_to_frame
+from podium.log import Log
+
+NEIGHBOURS = 10
+FOLDS = 5
+NAMES = '"mean", "linear", "state", a number, q(states, actions), v(states), an object with fit/predict, or an array'
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineRows:
+    """A baseline on the rows that a method keeps."""
+
+    logged: Floats  # (n,) rhat(s_n, a_n)
+    matrix: Floats | None = None  # (n, A) rhat(s_n, .), None where the action does not matter
+
+
+def describe_baseline(spec: Any) -> str:
+    """The name of a baseline in headers and JSON."""
+    if isinstance(spec, str):
+        return spec
+    if isinstance(spec, numbers.Real):
+        return f"{float(spec):g}"
+    if hasattr(spec, "fit") and hasattr(spec, "predict"):
+        return f"model {type(spec).__name__}"
+    if callable(spec):
+        return "q(s, a)" if takes_actions(spec) else "v(s)"
+    return "array"
+
+
+def fit_baseline(spec: Any, log: Log, rows: Codes, seed: int = 0) -> BaselineRows:
+    """The baseline at the rows that a method keeps; what it learns, it learns from the log alone."""
+    if isinstance(spec, str):
+        if spec == "mean":
+            return constant(float(log.rewards[rows].mean()), len(rows))
+        if spec == "state":
+            return BaselineRows(neighbour_means(log)[rows])
+        if spec == "linear":
+            return cross_fit(LeastSquares(), log, rows, seed)
+        raise PodiumError(f"unknown baseline {spec!r}", hint=f"a baseline is {NAMES}.")
+    if isinstance(spec, numbers.Real) and not isinstance(spec, bool):
+        if not np.isfinite(float(spec)):
+            raise PodiumError(
+                "the baseline must be a finite number",
+                hint="use the mean reward, or a number from its range.",
+            )
+        return constant(float(spec), len(rows))
+    if hasattr(spec, "fit") and hasattr(spec, "predict"):
+        return cross_fit(spec, log, rows, seed)
+    if callable(spec):
+        return from_callable(spec, log, rows)
+    if spec is None or isinstance(spec, bool | dict):
+        raise PodiumError(f"a baseline cannot be {spec!r}", hint=f"a baseline is {NAMES}.")
+    return from_array(spec, log, rows)
+
+
+def constant(value: float, size: int) -> BaselineRows:
+    return BaselineRows(np.broadcast_to(np.float64(value), (size,)))
+
+
+def from_array(values: Any, log: Log, rows: Codes) -> BaselineRows:
+    """v(s_n) as (N,) or q(s_n, .) as (N, A)."""
+    array = to_array(values)
+    if array.shape == (len(log),):
+        return BaselineRows(numbers_column(array, "the baseline", "give a finite number per row.")[rows])
+    if array.shape == (len(log), log.n_actions):
+        matrix = array.astype(np.float64)[rows]
+        if not np.isfinite(matrix).all():
+            raise PodiumError("the baseline must be finite", hint="replace nan and inf by numbers.")
+        return BaselineRows(matrix[np.arange(len(rows)), log.action_codes[rows]], matrix)
+    raise PodiumError(
+        f"the baseline has shape {array.shape}; the log has {len(log)} rows and {log.n_actions} actions",
+        hint=f"give (N,) or (N, A) = ({len(log)}, {log.n_actions}) numbers; columns follow log.action_space.",
+    )
+
+
+def takes_actions(function: Callable[..., Any]) -> bool:
+    """Whether a callable baseline is q(states, actions) rather than v(states)."""
+    if isinstance(function, np.ufunc):
+        return function.nin == 2
+    needed = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    return len(needed) >= 2
+
+
+def from_callable(function: Callable[..., Any], log: Log, rows: Codes) -> BaselineRows:
+    """An environment model q(states, actions) -> (N,) or a critic v(states) -> (N,)."""
+    states = log.states
+    if isinstance(states, ColumnTable):
+        states = columns_to_frame(states.columns, "pandas")
+
+    def ask(*arguments: Any) -> Floats:
+        try:
+            answer = np.asarray(function(*arguments), dtype=np.float64)
+        except Exception as error:
+            raise PodiumError(
+                f"the baseline failed on the log's states: {type(error).__name__}: {error}",
+                hint="q(states, actions) and v(states) get whole arrays and give one number per row.",
+            ) from error
+        answer = np.broadcast_to(answer, (len(log),)) if answer.ndim == 0 else answer
+        if answer.shape != (len(log),) or not np.isfinite(answer).all():
+            raise PodiumError(
+                f"the baseline must give {len(log)} finite numbers; it gave shape {answer.shape}",
+                hint="q(states, actions) and v(states) get whole arrays and give one number per row.",
+            )
+        return answer
+
+    if not takes_actions(function):
+        return BaselineRows(ask(states)[rows])
+    columns = []
+    for label in log.action_space:
+        repeated = np.empty(len(log), dtype=log.actions.dtype)
+        repeated[:] = label
+        columns.append(ask(states, repeated)[rows])
+    matrix = np.column_stack(columns)
+    return BaselineRows(matrix[np.arange(len(rows)), log.action_codes[rows]], matrix)
+
+
+# --- learned from the log --------------------------------------------------------------------------------------
+
+
+def state_features(log: Log, most_texts: int = 1_000) -> Floats:
+    """(N, d) numbers that describe the states: numeric columns as they are, texts as one column per value."""
+    parts = []
+    for header, column in log.state_columns.items():
+        if column.dtype.kind in "iufb":
+            parts.append(column.astype(np.float64)[:, None])
+            continue
+        codes, distinct = factorize(column)
+        if len(distinct) > most_texts:
+            raise PodiumError(
+                f"column {header!r} has {len(distinct):,} different texts, too many for a learned baseline",
+                hint='use baseline="state", which averages rows of the same text.',
+            )
+        parts.append(np.eye(len(distinct))[codes])
+    return np.hstack(parts)
+
+
+def cross_fit(model: Any, log: Log, rows: Codes, seed: int) -> BaselineRows:
+    """Predict each row by a copy of the model fitted on other folds; rows of one unit share a fold.
+
+    The model sees the state features (`state_features`) and then one 0/1 column per action.
+    """
+    groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
+    n_groups = int(groups.max()) + 1
+    if n_groups < 2:
+        raise PodiumError(
+            f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
+            hint='use baseline="mean" or a number.',
+        )
+    folds = min(FOLDS, n_groups)
+    fold = (np.random.default_rng(seed).permutation(n_groups) % folds)[groups]
+    features, actions = state_features(log)[rows], log.action_codes[rows]
+    indicator, rewards = np.eye(log.n_actions), log.rewards[rows]
+    matrix = np.empty((len(rows), log.n_actions))
+    for k in range(folds):
+        train, test = fold != k, fold == k
+        fitted = clone(model)
+        fitted.fit(np.hstack([features[train], indicator[actions[train]]]), rewards[train])
+        for a in range(log.n_actions):
+            inputs = np.hstack([features[test], np.broadcast_to(indicator[a], (int(test.sum()), log.n_actions))])
+            matrix[test, a] = np.asarray(fitted.predict(inputs), dtype=np.float64).reshape(-1)
+    if not np.isfinite(matrix).all():
+        raise PodiumError(
+            "the baseline model predicts numbers that are not finite",
+            hint="check the model on these rewards.",
+        )
+    return BaselineRows(matrix[np.arange(len(rows)), actions], matrix)
+
+
+def clone(model: Any) -> Any:
+    """An unfitted copy."""
+    if hasattr(model, "get_params") and hasattr(model, "__sklearn_clone__"):
+        from sklearn.base import clone as sklearn_clone
+
+        return sklearn_clone(model)
+    return copy.deepcopy(model)
+
+
+class LeastSquares:
+    """Ordinary least squares with an intercept; the shortest solution where several fit equally well."""
+
+    def fit(self, features: Floats, rewards: Floats) -> LeastSquares:
+        self.centre, self.level = features.mean(axis=0), float(rewards.mean())
+        spread = features.std(axis=0)
+        self.scale = np.where(spread > 0, spread, 1.0)
+        self.weights, *_ = np.linalg.lstsq((features - self.centre) / self.scale, rewards - self.level, rcond=None)
+        return self
+
+    def predict(self, features: Floats) -> Floats:
+        answer: Floats = self.level + ((features - self.centre) / self.scale) @ self.weights
+        return answer
+
+
+def neighbour_means(log: Log, neighbours: int = NEIGHBOURS) -> Floats:
+    """(N,) mean reward of the about 10 nearest other rows in state; never the row's own reward.
+
+    Nearest states are added whole until they hold 10 other rows. Text columns must match: rows of the same
+    texts are neighbours, by distance in the numeric columns (standardised); a row without neighbours gets the
+    leave-one-out mean of all rows.
+    """
+    rewards, states = log.rewards, log.state_codes
+    if len(log) == 1:
+        return rewards.copy()
+    centre = rewards.mean()
+    counts = np.bincount(states).astype(float)
+    sums = group_sums(states, rewards - centre, log.n_states)
+    numeric = [c for c in log.state_columns.values() if c.dtype.kind in "iufb"]
+    if numeric:
+        texts = [c for c in log.state_columns.values() if c.dtype.kind not in "iufb"]
+        points = np.column_stack([standardise(c[log.first_rows]) for c in numeric])
+        counts, sums = add_nearest_states(points, [c[log.first_rows] for c in texts], counts, sums, neighbours)
+    others, total = counts[states] - 1, sums[states] - (rewards - centre)
+    everyone = -(rewards - centre) / (len(log) - 1)  # the leave-one-out mean of all rows, centred
+    means: Floats = centre + np.where(others > 0, total / np.maximum(others, 1), everyone)
+    return means
+
+
+def standardise(column: Any) -> Floats:
+    values = column.astype(np.float64)
+    spread = values.std()
+    scaled: Floats = (values - values.mean()) / (spread if spread > 0 else 1.0)
+    return scaled
+
+
+def add_nearest_states(
+    points: Floats, texts: list[Any], counts: Floats, sums: Floats, neighbours: int
+) -> tuple[Floats, Floats]:
+    """Counts and sums (S,) over each state and as many nearest states as hold `neighbours` other rows."""
+    from scipy.spatial import cKDTree
+
+    new_counts, new_sums = counts.copy(), sums.copy()
+    parts = [factorize(t) for t in texts]
+    block = combine_codes([(c, len(d)) for c, d in parts]) if parts else np.zeros(len(points), dtype=np.int64)
+    for members in np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1]):
+        k = min(neighbours + 1, len(members))
+        _, near = cKDTree(points[members]).query(points[members], k=[*range(1, k + 1)])
+        near_counts, near_sums = counts[members][near], sums[members][near]
+        enough = np.cumsum(near_counts, axis=1) - 1 >= neighbours
+        last = np.where(enough.any(axis=1), enough.argmax(axis=1), k - 1)
+        rows = np.arange(len(members))
+        new_counts[members] = np.cumsum(near_counts, axis=1)[rows, last]
+        new_sums[members] = np.cumsum(near_sums, axis=1)[rows, last]
+    return new_counts, new_sums

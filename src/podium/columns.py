@@ -1,0 +1,241 @@
+"""Clean one-dimensional columns out of whatever people bring: numbers, labels, codes of distinct values.
+
+A clean column is an array (N,) of int64, float64, bool, or Python objects that are all of one kind (mostly str).
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.errors import PodiumError, refuse_rows
+
+Column = NDArray[Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+FILL_HINT = "fill the gaps or drop those rows before comparing."
+
+
+def to_array(values: Any) -> Column:
+    """Any sequence as an array (N,) or (N, d); a list of tuples or of mixed kinds stays as it is."""
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    values = list(values) if isinstance(values, Iterable) else [values]
+    kinds = {type(value) for value in values}
+    if kinds <= {list, np.ndarray} and len({len(value) for value in values}) == 1:
+        return np.array(values)
+    if len(kinds) == 1 and not kinds & {tuple, list, dict, set}:
+        return np.array(values, dtype=object) if str in kinds else np.array(values)
+    boxed = np.empty(len(values), dtype=object)
+    boxed[:] = values
+    return boxed
+
+
+def is_missing(column: Column) -> NDArray[np.bool_]:
+    """Which cells are absent: nan, NaT, None or an empty text."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
+    if column.dtype.kind == "O":
+        # A value that differs from itself is a nan in one of its many guises.
+        return np.fromiter(
+            (x is None or (isinstance(x, str) and not x) or is_unequal(x) for x in column), bool, len(column)
+        )
+    if column.dtype.kind == "U":
+        return np.asarray(column == "", dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def is_unequal(value: Any) -> bool:
+    """Whether a value differs from itself, as nan does."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA, arrays
+        return not isinstance(value, np.ndarray)
+
+
+def labels_column(values: Any, what: str, *, mixed_hint: str = "") -> Column:
+    """A clean column of labels or features; missing values and mixed kinds are refused."""
+    column = to_array(values)
+    if column.ndim != 1:
+        raise PodiumError(
+            f"{what} must be one-dimensional; its shape is {column.shape}", hint="give one value per row."
+        )
+    refuse_rows(what, "must not be missing", is_missing(column), column, FILL_HINT)
+    kind = column.dtype.kind
+    if kind in "iu":
+        return column.astype(np.int64, copy=False)
+    if kind == "f":
+        refuse_rows(what, "must be finite", ~np.isfinite(column), column, FILL_HINT)
+        return column.astype(np.float64, copy=False)
+    if kind == "b":
+        return column
+    if kind in "mM":
+        return column.astype(str).astype(object)
+    if kind in "US":
+        return column.astype(str).astype(object)
+    return uniform_objects(column, what, mixed_hint)
+
+
+def uniform_objects(column: Column, what: str, mixed_hint: str) -> Column:
+    """An object column as numbers, truth values, texts, or other labels; never several kinds at once."""
+    kinds = [kind_of(x) for x in column]
+    first = kinds[0] if kinds else "text"
+    if len(set(kinds)) > 1:
+        rare = min(sorted(set(kinds)), key=kinds.count)
+        rest = " and ".join(sorted(set(kinds) - {rare}))
+        refuse_rows(
+            what,
+            f"mixes {rest} and {rare}",
+            np.fromiter((k == rare for k in kinds), bool, len(kinds)),
+            column,
+            mixed_hint or "give every row the same kind of value.",
+        )
+    if first == "number":
+        whole = all(isinstance(x, numbers.Integral) for x in column)
+        return column.astype(np.int64 if whole else np.float64)
+    if first == "truth value":
+        return column.astype(bool)
+    return column
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a label, in words."""
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool | np.bool_):
+        return "truth value"
+    if isinstance(value, numbers.Number):
+        return "number"
+    return type(value).__name__
+
+
+def numbers_column(values: Any, what: str, hint: str) -> Floats:
+    """A column of finite numbers; the first cell that is none is named."""
+    column = to_array(values)
+    if column.ndim != 1:
+        raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
+    if column.dtype.kind not in "iufb":
+        missing = is_missing(column)
+        bad = np.fromiter((not isinstance(x, numbers.Real) for x in column), bool, len(column))
+        refuse_rows(what, "must be a number", bad | missing, column, hint)
+    result = column.astype(np.float64, copy=False)
+    refuse_rows(what, "must be a finite number", ~np.isfinite(result), column, hint)
+    return result
+
+
+def times_column(values: Any, what: str) -> Column:
+    """A sortable column of times: numbers, dates, or ISO 8601 texts."""
+    column = to_array(values)
+    hint = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
+    refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
+    if column.dtype.kind == "M":
+        return column
+    if column.dtype.kind in "OU":
+        if all(isinstance(x, numbers.Real) for x in column):
+            return column.astype(np.float64)
+        moments = [parse_time(x) for x in column]
+        refuse_rows(what, "must be a number or an ISO 8601 date", [m is None for m in moments], column, hint)
+        zones = [m is not None and m.tzinfo is not None for m in moments]
+        if any(zones):
+            refuse_rows(what, "must name a time zone in every row or in none", [not z for z in zones], column, hint)
+        return np.array(moments, dtype=object)
+    return numbers_column(column, what, hint)
+
+
+def parse_time(value: Any) -> datetime | None:
+    """A date or an ISO text as a moment; None if it is neither."""
+    try:
+        return datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
+    except (ValueError, AttributeError, TypeError):
+        return None
+
+
+def factorize(column: Column) -> tuple[Codes, Column]:
+    """Codes (N,) of the distinct values, and the values themselves in sorted order.
+
+    >>> codes, distinct = factorize(np.array(["b", "a", "b"], dtype=object))
+    >>> codes, distinct
+    (array([1, 0, 1]), array(['a', 'b'], dtype=object))
+    """
+    if column.dtype.kind == "i" and column.size:
+        low, high = int(column.min()), int(column.max())
+        if high - low <= 4 * column.size + 1024:  # a narrow range needs no sorting
+            offset = column - low
+            present = np.bincount(offset, minlength=high - low + 1) > 0
+            rank = np.cumsum(present) - 1
+            return rank[offset].astype(np.int64, copy=False), np.flatnonzero(present) + low
+    if column.dtype.kind != "O":
+        distinct, codes = np.unique(column, return_inverse=True)
+        return codes.astype(np.int64, copy=False), distinct
+    seen: dict[Any, int] = {}
+    raw = np.fromiter((seen.setdefault(x, len(seen)) for x in column), np.int64, len(column))
+    labels = list(seen)
+    order = sorted(range(len(labels)), key=lambda i: sort_key(labels[i]))
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels))
+    distinct = np.empty(len(labels), dtype=object)
+    distinct[:] = [labels[i] for i in order]
+    return rank[raw] if len(labels) else raw, distinct
+
+
+def sort_key(label: Any) -> tuple[str, Any]:
+    """An order for labels of any kind: by kind, then by value where that can be ordered."""
+    if isinstance(label, bool | np.bool_ | numbers.Real):
+        return ("", float(label))
+    if isinstance(label, str | datetime):
+        return (type(label).__name__, label)
+    return (type(label).__name__, repr(label))
+
+
+def combine_codes(parts: Sequence[tuple[Codes, int]]) -> Codes:
+    """One code per distinct combination of several coded columns, in lexicographic order."""
+    codes, _ = parts[0]
+    size = parts[0][1]
+    for more, more_size in parts[1:]:
+        if size * more_size > 2**62:
+            codes, distinct = factorize(codes)
+            size = len(distinct)
+        codes = codes * more_size + more
+        size *= more_size
+    return factorize(codes)[0] if len(parts) > 1 else codes
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def group_sums(codes: Codes, values: Floats, groups: int) -> Floats:
+    """(groups,) the sum of the values of each group."""
+    return np.bincount(codes, values, groups).astype(np.float64, copy=False)
+
+
+def match_label(text: str, space: Iterable[Any]) -> Any:
+    """The action that a text (a header, an option) names; a number if the actions are numbers; else the text."""
+    labels = list(space)
+    for label in labels:
+        if label == text or str(label) == text:
+            return label
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    numeric = [x for x in labels if isinstance(x, int | float)]
+    for label in numeric:
+        if label == number:
+            return label
+    if numeric:
+        return int(number) if number.is_integer() and all(isinstance(x, int) for x in numeric) else number
+    return text

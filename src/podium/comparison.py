@@ -1,0 +1,227 @@
+"""The result of a comparison: the ranking, every pair with its verdict, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podium.display import Table, number, percent
+from podium.errors import PodiumError
+from podium.log import Log
+
+MANY = 6  # from here on the terminal shows only the pairs that matter most
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+
+def turned(interval: Interval | None) -> Interval | None:
+    return None if interval is None else Interval(-interval.high, -interval.low)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Policy a against policy b, which it outranks.
+
+    `difference` = V(a) - V(b) in units of reward; on the LDE and DiM paths the difference of scores times the
+    number of actions. `p_better` is the probability that a is better, `p_adjusted` the two-sided p value after
+    allowing for all pairs; the verdict is a claim iff p_adjusted <= 1 - level.
+    """
+
+    a: str
+    b: str
+    difference: float
+    std_error: float | None
+    interval: Interval | None
+    p_better: float
+    p_adjusted: float
+    verdict: str
+    path: str
+    reasons: tuple[str, ...]
+    bootstrap: Interval | None = None
+
+    def reversed(self) -> Pair:
+        """The same pair, b against a."""
+        flip = {"better": "worse", "worse": "better", "cannot tell": "cannot tell"}
+        return Pair(
+            self.b, self.a, -self.difference, self.std_error, turned(self.interval), 1 - self.p_better,
+            self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One policy in the ranking; its true rank lies in rank_low..rank_high if all claims hold."""
+
+    name: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    score: float
+    p_best: float
+    estimates: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Policies ranked best first, every pair judged, the four methods side by side."""
+
+    log: Log
+    settings: Mapping[str, Any]
+    policies: tuple[Ranked, ...]
+    pairs: tuple[Pair, ...]
+    unavailable: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names, best first."""
+        return [p.name for p in self.policies]
+
+    @property
+    def best(self) -> str:
+        return self.policies[0].name
+
+    @property
+    def estimates(self) -> dict[str, dict[str, float | None]]:
+        """Policy -> method -> estimate; None where a method cannot be used (see `unavailable`)."""
+        return {p.name: dict(p.estimates) for p in self.policies}
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], Pair]:
+        return {(p.a, p.b): p for p in self.pairs}
+
+    def pair(self, a: str, b: str) -> Pair:
+        """Policy a against policy b, whichever ranks higher."""
+        if (a, b) in self._by_name:
+            return self._by_name[a, b]
+        if (b, a) in self._by_name:
+            return self._by_name[b, a].reversed()
+        raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
+
+    # --- outputs -------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of `--json`; keys may be added, never renamed."""
+        from podium import __version__
+
+        pairs = []
+        for p in self.pairs:
+            low, high = (None, None) if p.interval is None else (p.interval.low, p.interval.high)
+            entry: dict[str, Any] = {
+                "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
+                "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
+                "reasons": list(p.reasons),
+            }  # fmt: skip
+            if p.bootstrap is not None:
+                entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
+            pairs.append(entry)
+        return {
+            "podium": __version__,
+            "log": self.log.to_dict(),
+            "settings": dict(self.settings),
+            "policies": [
+                {
+                    "name": p.name, "rank": p.rank, "rank_low": p.rank_low, "rank_high": p.rank_high,
+                    "score": p.score, "p_best": p.p_best, "estimates": dict(p.estimates),
+                }
+                for p in self.policies
+            ],
+            "pairs": pairs,
+            "unavailable": dict(self.unavailable),
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The ranking as a frame: one row per policy, best first."""
+        from podium.frames import columns_to_frame
+
+        rows = self.to_dict()["policies"]
+        flat = [{k: v for k, v in row.items() if k != "estimates"} | row["estimates"] for row in rows]
+        columns = {
+            key: np.array(
+                [np.nan if row[key] is None else row[key] for row in flat],
+                dtype=object if key == "name" else None,
+            )
+            for key in flat[0]
+        }
+        return columns_to_frame(columns, backend)
+
+    def header(self) -> list[str]:
+        """What was compared, how, and what that assumes."""
+        s = self.settings
+        rule = "" if s["duplicates"] == "by method" else f", duplicates: {s['duplicates']}"
+        lines = [
+            repr(self.log),
+            f"Ranked by {s['estimator']} with baseline {s['baseline']}{rule}"
+            + (", lower is better" if s["lower_is_better"] else ""),
+            f"Verdicts: {s['verdicts']} at level {s['level']:g}, {s['multiplicity']}",
+        ]
+        if s["unit"] is not None:
+            lines.append(f"Rows of one {s['unit']} depend on each other: standard errors are clustered")
+        proxies = s["proxies"]
+        if proxies:
+            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(proxies))
+        return lines
+
+    def ranking_table(self) -> Table:
+        methods = list(self.policies[0].estimates)
+        main = self.settings["estimator"]
+        methods.sort(key=lambda m: m != main)
+        rows = [
+            [rank_text(p), p.name, *(number(p.estimates[m]) for m in methods), percent(p.p_best)] for p in self.policies
+        ]
+        notes = [f"{m}: not available. {reason}." for m, reason in self.unavailable.items()]
+        columns = ["rank", "policy", *methods, "P(best)"]
+        return Table("Ranking (scores by method)", columns, rows, align="rl" + "r" * (len(methods) + 1), notes=notes)
+
+    def pairs_table(self, every: bool = False) -> Table:
+        shown = list(self.pairs)
+        title = "Pairs"
+        if len(self.policies) > MANY and not every:
+            place = {p.name: i for i, p in enumerate(self.policies)}
+            shown = [p for p in self.pairs if p.a == self.best or place[p.b] - place[p.a] == 1]
+            title = f"Pairs against the best and between neighbours ({len(shown)} of {len(self.pairs)})"
+        rows = [
+            [
+                p.a, p.b, number(p.difference),
+                "-" if p.interval is None else f"[{number(p.interval.low)}, {number(p.interval.high)}]",
+                percent(p.p_better), p.verdict,
+            ]
+            for p in shown
+        ]  # fmt: skip
+        columns = ["a", "b", "difference", f"{self.settings['level']:.0%} interval", "P(better)", "a is"]
+        notes = ["Differences are in units of reward. 'cannot tell' is an answer: log more, or accept the risk."]
+        reasons = sorted({f"{r}." for p in shown for r in p.reasons})
+        return Table(title, columns, rows, align="llrrrl", notes=[*notes, *reasons[:4]])
+
+    def text(self, width: int = 80, bold: bool = False) -> str:
+        """The whole answer for a terminal."""
+        parts = ["\n".join(self.header())]
+        parts += [f"Warning: {w}" for w in self.warnings]
+        parts += [self.ranking_table().text(width, bold), self.pairs_table().text(width, bold)]
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.ranking_table().html() + self.pairs_table().html()
+
+    def report(self, path: str | Path) -> Path:
+        """Write the answer as one self-contained HTML file."""
+        from podium.report import write_report
+
+        return write_report(self, path)
+
+
+def rank_text(p: Ranked) -> str:
+    return f"{p.rank}" if p.rank_low == p.rank_high else f"{p.rank} ({p.rank_low}-{p.rank_high})"

@@ -1,0 +1,127 @@
+"""One table, three outputs: the terminal, a notebook, an HTML page."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells that are texts already, with how each column is aligned ("l" or "r") and notes that go below."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    align: str
+    notes: Sequence[str] = ()
+
+    def text(self, width: int = WIDTH, bold: bool = False) -> str:
+        """For a terminal; names are cut so that a line fits into `width`.
+
+        >>> print(Table("T", ["name", "n"], [["a", "1"], ["bc", "10"]], align="lr").text())
+        T
+          name   n
+          a      1
+          bc    10
+        """
+        rows = [[printable(cell) for cell in row] for row in (self.columns, *self.rows)]
+        widths = [max(columns_wide(row[j]) for row in rows) for j in range(len(self.columns))]
+        narrow(widths, self.align, width - 2 * len(widths))
+        lines = [printable(self.title)]
+        for i, row in enumerate(rows):
+            cells = [pad(cell, w, side) for cell, w, side in zip(row, widths, self.align, strict=True)]
+            line = ("  " + "  ".join(cells)).rstrip()
+            lines.append(f"\x1b[1m{line}\x1b[0m" if bold and i == 0 else line)
+        return "\n".join([*lines, *(wrap(printable(note), width) for note in self.notes)])
+
+    def html(self) -> str:
+        """A <table> with every label escaped."""
+        sides = {"l": "left", "r": "right"}
+        head = "".join(
+            f'<th scope="col" class="{sides[s]}">{html.escape(c)}</th>'
+            for c, s in zip(self.columns, self.align, strict=True)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(f'<td class="{sides[s]}">{html.escape(c)}</td>' for c, s in zip(row, self.align, strict=True))
+            + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{notes}"
+        )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as a person would read it: four decimals, fewer where the number is large.
+
+    >>> number(0.12345), number(1234.5678), number(1e-7), number(None), number(0.0)
+    ('0.1235', '1234.6', '1.00e-07', '-', '0')
+    """
+    if value is None or value != value:
+        return "-"
+    if value == 0:
+        return "0"
+    size = floor(log10(abs(value))) if abs(value) != float("inf") else 0
+    if size < -digits or size >= 9:
+        return f"{value:.2e}"
+    return f"{value:.{max(0, digits - max(0, size))}f}"
+
+
+def percent(probability: float) -> str:
+    """A probability that never claims certainty.
+
+    >>> percent(0.5), percent(0.987), percent(0.99996), percent(0.0)
+    ('50%', '98.7%', '>99.9%', '<0.1%')
+    """
+    share = 100 * probability
+    if share > 99.9:
+        return ">99.9%"
+    if share < 0.1:
+        return "<0.1%"
+    return f"{share:.1f}%" if share > 90 or share < 10 else f"{share:.0f}%"
+
+
+def printable(text: str) -> str:
+    """Text that cannot move the cursor or break a line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def columns_wide(text: str) -> int:
+    """How many terminal columns a text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def narrow(widths: list[int], align: str, room: int) -> None:
+    """Shrink the widest text columns, in place, until the table fits."""
+    texts = [j for j, side in enumerate(align) if side == "l"]
+    while texts and sum(widths) > room:
+        widest = max(texts, key=lambda j: widths[j])
+        if widths[widest] <= 8:
+            return
+        widths[widest] -= 1
+
+
+def pad(text: str, width: int, side: str) -> str:
+    """Cut and fill a cell to its column."""
+    if columns_wide(text) > width:
+        while text and columns_wide(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    fill = " " * (width - columns_wide(text))
+    return fill + text if side == "r" else text + fill
+
+
+def wrap(text: str, width: int) -> str:
+    """A note over several lines, indented after the first."""
+    import textwrap
+
+    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)

@@ -1,0 +1,71 @@
+"""What podium says when it cannot go on: the rule that was broken, where, how often, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class PodiumError(ValueError):
+    """Bad input, with a hint that says how to go on.
+
+    >>> print(PodiumError("level must lie between 0 and 1; it is 2", hint="use level=0.95"))
+    level must lie between 0 and 1; it is 2
+    <BLANKLINE>
+    Hint: use level=0.95
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"{message}\n\nHint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class Unavailable(PodiumError):
+    """A method cannot be used on this log, through no fault of the call."""
+
+
+class MissingExtra(PodiumError, ImportError):
+    """An optional package is needed and absent."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{package} is not installed; {purpose} needs it",
+            hint=f"run: pip install 'podium[{extra}]'",
+        )
+
+
+def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) -> None:
+    """Raise if any row is bad, naming the rule, the first bad row (from 1), its value, and the count.
+
+    >>> refuse_rows("column 'propensity'", "must be > 0", [True, False], [0, 1], "LDE needs none.")
+    Traceback (most recent call last):
+    podium.errors.PodiumError: column 'propensity' must be > 0; row 1 holds 0 (1 row)
+    <BLANKLINE>
+    Hint: LDE needs none.
+    """
+    rows = np.flatnonzero(bad)
+    if rows.size == 0:
+        return
+    value = values[rows[0]]
+    shown = show_value(value)
+    raise PodiumError(f"{what} {rule}; row {rows[0] + 1} holds {shown} ({count(rows.size, 'row')})", hint=hint)
+
+
+def show_value(value: Any) -> str:
+    """One cell as a person would write it, cut where it is long."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value == "":
+        return "nothing"
+    text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def count(number: int, noun: str) -> str:
+    """'1 row', '2,000 rows'."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,374 @@
+"""Estimates of K policies by the four methods, with the paired differences of every pair, from one pass each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.baselines import BaselineRows, describe_baseline, fit_baseline
+from podium.columns import Codes, Floats, factorize
+from podium.display import Table, number
+from podium.errors import PodiumError, Unavailable
+from podium.estimators import ESTIMATORS, Estimator, correction, find_estimator
+from podium.log import Log
+from podium.moments import GroupSums, Moments, merge
+from podium.policies import FULL_HINT, PolicySet, resolve_policies
+
+BLOCK = 1 << 16
+NORMALIZE = ("rows", "states")
+DUPLICATES = ("latest", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class RowTerms:
+    """The row terms of one method on the rows it keeps, delivered in blocks.
+
+    V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
+    on the action) is kept out of the terms, so that it cannot blur their differences.
+    """
+
+    estimator: Estimator
+    rows: Codes  # (n,) the rows kept
+    reward: Floats  # (n,)
+    baseline: Floats  # (n,) rhat(s_n, a_n)
+    policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
+    propensity: Floats | None  # (n,)
+    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n)
+    shared: float
+    scale: Floats | None  # (n,) weight of a row's correction, None for 1
+    base_scale: Floats | None  # (n,) weight of a row's baseline part
+    groups: Codes | None  # (n,) rows of one group depend on each other
+
+    @property
+    def whole(self) -> bool:
+        return len(self.rows) == len(self.policy[0])
+
+    def blocks(self, columns: Sequence[int] | None = None) -> Iterator[tuple[slice, Floats]]:
+        """Slices of the kept rows with their terms (n, K)."""
+        chosen = range(len(self.policy)) if columns is None else columns
+        for start in range(0, len(self.rows), BLOCK):
+            part = slice(start, min(start + BLOCK, len(self.rows)))
+            where = part if self.whole else self.rows[part]
+            policy = np.empty((part.stop - start, len(chosen)))
+            for j, k in enumerate(chosen):
+                policy[:, j] = self.policy[k][where]
+            propensity = None if self.propensity is None else self.propensity[part]
+            terms = correction(self.reward[part], self.baseline[part], policy, propensity)
+            if self.scale is not None:
+                terms *= self.scale[part][:, None]
+            if self.per_policy is not None:
+                for j, k in enumerate(chosen):
+                    base = self.per_policy[k][part]
+                    terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
+            yield part, terms
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """One method on K policies: estimates, and the difference and standard error of every pair (K, K)."""
+
+    estimator: Estimator
+    values: Floats  # (K,)
+    difference: Floats  # (K, K) values[i] - values[j], free of cancellation
+    std_error: Floats  # (K, K), paired: the rows are the same
+    covariance: Floats  # (K, K) of the values
+    rows: int  # rows kept
+    samples: int  # independent pieces: rows, or units, or states
+    terms: RowTerms
+
+
+def row_terms(
+    log: Log,
+    policies: PolicySet,
+    estimator: Estimator,
+    baseline: Any = "mean",
+    *,
+    normalize: str = "rows",
+    duplicates: str | None = None,
+    seed: int = 0,
+) -> RowTerms:
+    """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
+    if estimator.uses_propensity and log.propensities is None:
+        raise Unavailable(
+            f"{estimator.name} needs the probability of each logged action, and the log has none",
+            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
+        )
+    rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
+    fitted = fit_baseline(baseline if estimator.uses_baseline else 0.0, log, rows, seed)
+    scale, base_scale = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
+    per_policy, shared = None, 0.0
+    if fitted.matrix is not None:
+        per_policy = baseline_averages(fitted, policies, rows, baseline)
+    else:
+        shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
+    groups = None
+    if log.units is not None:
+        groups = factorize(log.units[rows])[0]
+    elif normalize == "states":
+        groups = log.state_codes[rows]
+    return RowTerms(
+        estimator=estimator,
+        rows=rows,
+        reward=log.rewards[rows],
+        baseline=fitted.logged,
+        policy=tuple(p.logged for p in policies),
+        propensity=log.propensities[rows] if estimator.uses_propensity and log.propensities is not None else None,
+        per_policy=per_policy,
+        shared=shared,
+        scale=scale,
+        base_scale=base_scale,
+        groups=groups,
+    )
+
+
+def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, baseline: Any) -> tuple[Floats, ...]:
+    """sum_a rhat(s_n, a) pi_k(a|s_n) for every policy; each must be known at every action."""
+    assert fitted.matrix is not None
+    partial = [p.name for p in policies if not p.has_full]
+    if partial:
+        raise PodiumError(
+            f"the baseline {describe_baseline(baseline)!r} depends on the action and needs pi(a|s) for every action; "
+            f"policy {partial[0]!r} gives only the probability of the logged action",
+            hint=FULL_HINT,
+        )
+    return tuple(p.average(fitted.matrix, rows) for p in policies)
+
+
+def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, Floats]:
+    """Row weights of the per-state form of the paper's Example 1: average within states, then over states.
+
+    IPS and DRE average the draws of a state; DiM and LDE sum over the distinct actions logged in it.
+    """
+    states = log.state_codes[rows]
+    sizes = np.bincount(states, minlength=log.n_states)
+    each = len(rows) / (np.count_nonzero(sizes) * sizes[states])
+    whole = np.full(len(rows), len(rows) / np.count_nonzero(sizes))
+    return (each if estimator.uses_propensity else whole), each
+
+
+def run_method(terms: RowTerms) -> MethodResult:
+    """Estimates and paired differences of all policies from one Gram matrix of the row terms."""
+    parts = [Moments.of(block) for _, block in terms.blocks()]
+    moments = merge(parts)
+    n, samples, scatter = moments.count, moments.count, moments.scatter
+    if terms.groups is not None:
+        samples = int(terms.groups.max()) + 1
+        sums = [GroupSums.of(block, terms.groups[part], samples) for part, block in terms.blocks()]
+        scatter = merge(sums).scatter()
+    difference = moments.mean[:, None] - moments.mean[None, :]
+    spread = np.diag(scatter)[:, None] + np.diag(scatter)[None, :] - 2 * scatter
+    difference, spread = repair_cancellation(terms, difference, spread, np.diag(scatter), samples)
+    factor = samples / ((samples - 1) * n**2) if samples > 1 else np.nan
+    return MethodResult(
+        estimator=terms.estimator,
+        values=terms.shared + moments.mean,
+        difference=difference,
+        std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
+        covariance=scatter * factor,
+        rows=n,
+        samples=samples,
+        terms=terms,
+    )
+
+
+def repair_cancellation(
+    terms: RowTerms, difference: Floats, spread: Floats, own: Floats, samples: int
+) -> tuple[Floats, Floats]:
+    """Sum the differences of nearly equal policies directly: a Gram matrix cannot resolve them."""
+    size = own[:, None] + own[None, :]
+    near = (spread <= 1e-6 * size) & ~np.eye(len(own), dtype=bool)
+    if not near.any():
+        return difference, spread
+    involved = np.flatnonzero(near.any(axis=1)).tolist()
+    twin = {k: twin_key(terms, k) for k in involved}
+    first: dict[bytes, int] = {}
+    leader = {k: first.setdefault(twin[k], k) for k in involved}
+    pairs = sorted({(leader[i], leader[j]) for i, j in np.argwhere(near).tolist() if leader[i] < leader[j]})
+    exact: dict[tuple[int, int], tuple[float, float]] = {}
+    for start in range(0, len(pairs), 64):
+        exact |= direct_differences(terms, pairs[start : start + 64], samples)
+    for i, j in np.argwhere(near).tolist():
+        a, b = leader[i], leader[j]
+        if a == b:
+            difference[i, j] = spread[i, j] = 0.0
+        else:
+            mean, squares = exact[min(a, b), max(a, b)]
+            difference[i, j], spread[i, j] = (mean if a < b else -mean), squares
+    return difference, spread
+
+
+def twin_key(terms: RowTerms, k: int) -> bytes:
+    """The same bytes for policies that are equal on the kept rows."""
+    digest = hashlib.blake2b(terms.policy[k][terms.rows].tobytes())
+    if terms.per_policy is not None:
+        digest.update(terms.per_policy[k].tobytes())
+    return digest.digest()
+
+
+def direct_differences(
+    terms: RowTerms, pairs: Sequence[tuple[int, int]], samples: int
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """Mean and centred squares of the row differences of a few pairs."""
+    columns = sorted({k for pair in pairs for k in pair})
+    left = [columns.index(i) for i, _ in pairs]
+    right = [columns.index(j) for _, j in pairs]
+    moments, sums = [], []
+    for part, block in terms.blocks(columns):
+        gaps = block[:, left] - block[:, right]
+        moments.append(Moments.of(gaps))
+        if terms.groups is not None:
+            sums.append(GroupSums.of(gaps, terms.groups[part], samples))
+    whole = merge(moments)
+    squares = np.diag(merge(sums).scatter() if sums else whole.scatter)
+    return {pair: (float(whole.mean[c]), float(squares[c])) for c, pair in enumerate(pairs)}
+
+
+def try_methods(
+    log: Log, policies: PolicySet, estimators: Sequence[Estimator], baseline: Any, **options: Any
+) -> tuple[dict[str, MethodResult], dict[str, str]]:
+    """Every method that can be used, and the reason for each that cannot."""
+    results: dict[str, MethodResult] = {}
+    unavailable: dict[str, str] = {}
+    for estimator in estimators:
+        try:
+            results[estimator.name] = run_method(row_terms(log, policies, estimator, baseline, **options))
+        except Unavailable as error:
+            unavailable[estimator.name] = error.message
+    return results, unavailable
+
+
+def check_choice(what: str, value: Any, choices: Sequence[Any]) -> None:
+    if value not in choices:
+        raise PodiumError(
+            f"{what} must be one of {', '.join(map(repr, choices))}; it is {value!r}",
+            hint="see help(podium.compare).",
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates:
+    """Policy x method; None where a method cannot be used, with the reason in `unavailable`."""
+
+    log: Log
+    policies: tuple[str, ...]
+    values: Mapping[str, Mapping[str, float | None]]  # policy -> method -> estimate
+    unavailable: Mapping[str, str]
+    settings: Mapping[str, Any]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        from podium import __version__
+
+        return {
+            "podium": __version__,
+            "log": self.log.to_dict(),
+            "settings": dict(self.settings),
+            "policies": [{"name": name, "estimates": dict(self.values[name])} for name in self.policies],
+            "unavailable": dict(self.unavailable),
+            "warnings": list(self.warnings),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per policy, one column per method."""
+        from podium.frames import columns_to_frame
+
+        methods = list(self.settings["estimators"])
+        columns = {"policy": np.array(self.policies, dtype=object)}
+        for m in methods:
+            column = [self.values[p][m] for p in self.policies]
+            columns[m] = np.array([np.nan if v is None else v for v in column])
+        return columns_to_frame(columns, backend)
+
+    def table(self) -> Table:
+        methods = list(self.settings["estimators"])
+        rows = [[p, *(number(self.values[p][m]) for m in methods)] for p in self.policies]
+        notes = [f"{m}: not available. {reason}." for m, reason in self.unavailable.items()]
+        notes += [f"Warning: {w}" for w in self.warnings]
+        notes.append("LDE and DiM are scores for comparing, not values; IPS and DRE estimate values.")
+        return Table("Estimates", ["policy", *methods], rows, align="l" + "r" * len(methods), notes=notes)
+
+    def __repr__(self) -> str:
+        return f"{self.log!r}\n{self.table().text()}"
+
+
+def evaluate(
+    log: Log,
+    policies: Any = None,
+    estimators: Sequence[str | Estimator] = tuple(ESTIMATORS),
+    baseline: Any = "mean",
+    *,
+    normalize: str = "rows",
+    duplicates: str | None = None,
+    behavior: Any = None,
+    actions: Sequence[Any] = (),
+    seed: int = 0,
+) -> Estimates:
+    """The table of estimates alone.
+
+    Parameters
+    ----------
+    log : the logged interactions
+    policies : name -> policy in any form; None for the log's own pi_ columns
+    estimators : names of methods
+    baseline : see `podium.baselines`
+    normalize : "rows" for 1/N as in eq. (lde), "states" for the per-state form of the paper's Example 1
+    duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
+        repeated (state, action), IPS and DRE every draw
+    behavior, actions : the behaviour policy and further actions, if the log does not hold them
+    seed : of the folds of learned baselines
+
+    Examples
+    --------
+    >>> import podium
+    >>> log = podium.Log([0, 1], ["a", "b"], [1.0, 0.0], propensities=[0.5, 0.5])
+    >>> podium.evaluate(log, {"a": "constant:a", "uniform": "uniform"}).values["a"]
+    {'LDE': 0.75, 'DRE': 1.0, 'IPS': 1.0, 'DiM': 0.5}
+    """
+    methods = [find_estimator(e) for e in ([estimators] if isinstance(estimators, str) else estimators)]
+    check_choice("normalize", normalize, NORMALIZE)
+    check_choice("duplicates", duplicates, (None, *DUPLICATES))
+    log, resolved = prepare(log, policies, behavior, actions)
+    results, unavailable = try_methods(
+        log, resolved, methods, baseline, normalize=normalize, duplicates=duplicates, seed=seed
+    )
+    values = value_table(resolved.names, [m.name for m in methods], results)
+    settings = {
+        "estimators": [m.name for m in methods],
+        "baseline": describe_baseline(baseline),
+        "normalize": normalize,
+        "duplicates": duplicates or "by method",
+        "engine": "memory",
+        "seed": seed,
+    }
+    return Estimates(log, resolved.names, values, unavailable, settings, resolved.warnings)
+
+
+def prepare(
+    log: Log, policies: Any, behavior: Any = None, actions: Sequence[Any] = (), unit: str | None = None
+) -> tuple[Log, PolicySet]:
+    """The log with the options that a call adds to it, and every policy on its rows."""
+    if not isinstance(log, Log):
+        raise PodiumError(
+            f"log must be a podium.Log; it is {type(log).__name__}",
+            hint="make one with podium.read_log(path), podium.Log.from_frame(df) or podium.Log(...).",
+        )
+    log = log.with_actions(actions)
+    if behavior is not None:
+        log = log.with_behavior(behavior)
+    if unit is not None:
+        log = log.with_units(unit)
+    return resolve_policies(log, policies)
+
+
+def value_table(
+    names: Sequence[str], methods: Sequence[str], results: Mapping[str, MethodResult]
+) -> dict[str, dict[str, float | None]]:
+    """Policy -> method -> estimate, None where there is none."""
+    return {
+        name: {m: float(results[m].values[k]) if m in results else None for m in methods}
+        for k, name in enumerate(names)
+    }

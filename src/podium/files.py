@@ -1,0 +1,34 @@
+"""Writing files so that nothing is ever half-written: to a temporary file first, then renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from podium.errors import PodiumError
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file, whole or not at all."""
+    path = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise PodiumError(
+            f"cannot write {path}: {error.strerror}",
+            hint="name a file in an existing folder that you may write to.",
+        ) from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)  # a temporary file is private; the result is an ordinary one
+        Path(temporary).replace(path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise PodiumError(f"cannot write {path}: {error.strerror}", hint="name a file, not a folder.") from error
+        raise
+    return path

@@ -1,0 +1,77 @@
+"""Frames that people bring (pandas, polars, arrow) as plain columns, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Column
+from podium.errors import MissingExtra, PodiumError
+
+MODULES = ("pandas.", "polars.", "pyarrow.", "modin.", "cudf.", "narwhals.")
+EXTRAS = {"pandas": "sklearn", "polars": "polars", "pyarrow": "parquet"}
+
+
+class ColumnTable(Mapping[str, Column]):
+    """Several state columns of a file; becomes a pandas frame only when a policy asks for the states."""
+
+    def __init__(self, columns: dict[str, Column]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def is_frame(thing: Any) -> bool:
+    """Whether a thing is a table with named columns."""
+    if isinstance(thing, ColumnTable):
+        return True
+    return type(thing).__module__.startswith(MODULES) and hasattr(thing, "columns") and hasattr(thing, "shape")
+
+
+def frame_to_columns(frame: Any) -> dict[str, Column]:
+    """The columns of a frame by name."""
+    if isinstance(frame, ColumnTable):
+        return frame.columns
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise PodiumError(
+            f"a log cannot be made from {type(frame).__module__}.{type(frame).__name__}",
+            hint="give a pandas or polars frame or an arrow table; collect a lazy frame first.",
+        ) from error
+    names = table.columns
+    repeated = sorted({str(n) for n in names if names.count(n) > 1})
+    if repeated:
+        raise PodiumError(f"the column {repeated[0]!r} appears twice", hint="give each column a name of its own.")
+    return {str(name): series_to_array(table[name]) for name in names}
+
+
+def series_to_array(series: Any) -> Column:
+    """One column of a frame as an array; a null is None or nan."""
+    array: Column = np.asarray(series.to_numpy())
+    return array
+
+
+def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
+    """Named columns as a frame of "pandas", "polars" or "pyarrow"."""
+    if backend not in EXTRAS:
+        raise PodiumError(f"unknown frame library {backend!r}", hint="use one of " + ", ".join(EXTRAS) + ".")
+    try:
+        __import__(backend)
+    except ImportError as error:
+        raise MissingExtra(backend, EXTRAS[backend], f"a {backend} frame") from error
+    import narwhals as nw
+
+    lists = {name: column.tolist() if column.dtype == object else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]

@@ -1,0 +1,417 @@
+"""The historical data D = {(s_n, a_n, r_n, p_n)} (eq. 1 of the paper), and the only place where data is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.columns import (
+    Codes,
+    Column,
+    Floats,
+    combine_codes,
+    factorize,
+    labels_column,
+    numbers_column,
+    plain,
+    times_column,
+    to_array,
+)
+from podium.errors import PodiumError, count, refuse_rows, show_value
+from podium.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
+
+AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
+TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Log:
+    """Logged interactions: states, actions, rewards, and what is known of how the actions were chosen.
+
+    Row order is time order unless `times` are given. Everything is checked here, once.
+
+    Parameters
+    ----------
+    states : (N,) numbers or texts, (N, d) features, or a pandas, polars or arrow frame with N rows
+    actions : (N,) labels of any one kind
+    rewards : (N,) numbers
+    propensities : (N,) probability p_n with which the logged action was taken, if known
+    behavior : the behaviour policy in any form that a policy may take; (N, A) is its full distribution
+    action_space : every action there is, also those never logged; the logged ones (sorted) by default
+    times : (N,) numbers or dates
+    units : (N,) labels: rows of one unit (a person, a device) depend on each other
+    columns : the columns of the file or frame that the log was read from, by header
+    names : the header that each role ("state", "action", "reward", ...) had there
+
+    Examples
+    --------
+    >>> log = Log(states=[0, 0, 1], actions=["a", "b", "a"], rewards=[1.0, 0.0, 0.5])
+    >>> log
+    Log: 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
+    """
+
+    states: Any
+    actions: Column
+    rewards: Floats
+    propensities: Floats | None = None
+    behavior: Floats | None = None
+    action_space: tuple[Any, ...] = ()
+    times: Column | None = None
+    units: Column | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    state_columns: Mapping[str, Column] = field(init=False)
+    action_codes: Codes = field(init=False)
+
+    def __post_init__(self) -> None:
+        rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
+        if len(rewards) == 0:
+            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+        self._set(rewards=rewards)
+        self._set(states=self.states if is_frame(self.states) else to_array(self.states))
+        self._set(state_columns=self._check_states())
+        labels = labels_column(
+            self.actions, self.column("action"), mixed_hint=TEXT_HINT.format(name=self.header("action"))
+        )
+        self._check_length("action", len(labels))
+        self._set(actions=labels)
+        self._code_actions()
+        if self.times is not None:
+            self._set(times=times_column(self.times, self.column("time")))
+            self._check_length("time", len(self.times))
+        if self.units is not None:
+            units = to_array(self.units)
+            mixed = units.dtype == object and len({isinstance(x, str) for x in units if x is not None}) > 1
+            if mixed:  # a unit is only a name, so 7 and "7b" may stand side by side
+                units = np.array([x if x is None else str(x) for x in units], dtype=object)
+            self._set(units=labels_column(units, self.column("unit")))
+            self._check_length("unit", len(self.units))
+        if self.propensities is not None:
+            self._set(propensities=self._check_propensities(self.propensities))
+        if self.behavior is not None:
+            self._check_behavior()
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    # --- names, for messages -------------------------------------------------------------------------------
+
+    def header(self, role: str) -> str:
+        """The header of the column that plays a role: 'reward' unless it was renamed."""
+        return self.names.get(role, role)
+
+    def column(self, role: str) -> str:
+        """That column, as messages name it."""
+        return f"column {self.header(role)!r}"
+
+    # --- checks --------------------------------------------------------------------------------------------
+
+    def _check_length(self, role: str, rows: int) -> None:
+        if rows != len(self.rewards):
+            raise PodiumError(
+                f"{self.column(role)} has {rows} rows; {self.column('reward')} has {len(self.rewards)}",
+                hint="every column describes the same rows, in the same order.",
+            )
+
+    def _check_states(self) -> dict[str, Column]:
+        name = self.header("state")
+        if is_frame(self.states):
+            raw = frame_to_columns(self.states)
+        elif self.states.ndim == 2:
+            raw = {f"{name}[{j}]": self.states[:, j] for j in range(self.states.shape[1])}
+        elif self.states.ndim == 1 and self.states.dtype == object and is_row(self.states[:1]):
+            raw = spread_rows(self.states, name)
+            self._set(states=np.column_stack([to_array(list(c)) for c in raw.values()]))
+        else:
+            raw = {name: self.states}
+        if not raw:
+            raise PodiumError(
+                "the log has no state columns",
+                hint="name at least one with --state, or add a constant column.",
+            )
+        checked = {}
+        for header, values in raw.items():
+            what = f"column {header!r}"
+            checked[header] = labels_column(values, what, mixed_hint=TEXT_HINT.format(name=header))
+            if len(checked[header]) != len(self.rewards):
+                self._check_length("state", len(checked[header]))
+        return checked
+
+    def _code_actions(self) -> None:
+        codes, observed = factorize(self.actions)
+        if len(self.action_space) == 0:
+            self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
+            return
+        space = tuple(plain(x) for x in self.action_space)
+        position = {label: i for i, label in enumerate(space)}
+        if len(position) < len(space):
+            twice = next(x for i, x in enumerate(space) if x in space[:i])
+            raise PodiumError(f"the action space names {show_value(twice)} twice", hint="name each action once.")
+        known = np.array([position.get(plain(x), -1) for x in observed], dtype=np.int64)
+        codes = known[codes]
+        refuse_rows(
+            self.column("action"),
+            "must be in the action space",
+            codes < 0,
+            self.actions,
+            "the action space is " + ", ".join(map(str, space)) + "; name every action that may be taken.",
+        )
+        self._set(action_space=space, action_codes=codes)
+
+    def _check_propensities(self, values: Any) -> Floats:
+        what = self.column("propensity")
+        hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
+        p = numbers_column(values, what, hint)
+        self._check_length("propensity", len(p))
+        refuse_rows(what, "must be > 0", p <= 0, p, hint)
+        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
+        return p
+
+    def _check_behavior(self) -> None:
+        from podium.propensities import (
+            resolve_behavior,  # any policy form is allowed, and policies need a log
+        )
+
+        enlarged, policy = resolve_behavior(self._copy(behavior=None), self.behavior)
+        full = policy.full(enlarged.n_actions) if policy.has_full else None
+        self._set(action_space=enlarged.action_space, behavior=full)
+        logged = policy.logged
+        if self.propensities is None:
+            self._set(propensities=self._check_propensities(logged))
+            return
+        refuse_rows(
+            self.column("propensity"),
+            "must agree with the behaviour policy within 1e-6",
+            np.abs(logged - self.propensities) > AGREE,
+            self.propensities,
+            "give the propensities or the behaviour policy that really chose the actions.",
+        )
+
+    def _copy(self, **changes: Any) -> Log:
+        twin = object.__new__(Log)
+        fields = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
+        twin._set(**{**fields, **changes})
+        return twin
+
+    # --- what the methods need -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.action_space)
+
+    @cached_property
+    def state_codes(self) -> Codes:
+        """(N,) which distinct state each row is in, 0..S-1 in sorted order."""
+        parts = [factorize(column) for column in self.state_columns.values()]
+        return combine_codes([(codes, len(distinct)) for codes, distinct in parts])
+
+    @cached_property
+    def n_states(self) -> int:
+        return int(self.state_codes.max()) + 1
+
+    @cached_property
+    def first_rows(self) -> Codes:
+        """(S,) the first row of each distinct state."""
+        rows = np.empty(self.n_states, dtype=np.int64)
+        rows[self.state_codes[::-1]] = np.arange(len(self))[::-1]
+        return rows
+
+    @cached_property
+    def state_labels(self) -> list[Any]:
+        """The distinct states: a value each, or a tuple where a state has several columns."""
+        values = [column[self.first_rows] for column in self.state_columns.values()]
+        if len(values) == 1:
+            return [plain(x) for x in values[0]]
+        return [tuple(plain(x) for x in row) for row in zip(*values, strict=True)]
+
+    @cached_property
+    def cell_codes(self) -> Codes:
+        """(N,) which (state, action) each row is."""
+        return self.state_codes * np.int64(self.n_actions) + self.action_codes
+
+    @cached_property
+    def latest(self) -> Codes:
+        """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
+        order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
+        cells = self.cell_codes[order]
+        if self.n_states * self.n_actions <= 8 * len(self) + 1024:
+            last = np.full(self.n_states * self.n_actions, -1, dtype=np.int64)
+            last[cells] = np.arange(len(self))  # a repeated index keeps its last value
+            return np.sort(order[last[last >= 0]])
+        _, from_end = np.unique(cells[::-1], return_index=True)
+        return np.sort(order[len(self) - 1 - from_end])
+
+    @property
+    def knows(self) -> str:
+        """What is known of the behaviour policy: "full", "logged" (p_n alone) or "none"."""
+        return "full" if self.behavior is not None else "logged" if self.propensities is not None else "none"
+
+    def with_actions(self, labels: Sequence[Any]) -> Log:
+        """The same log over an action space that also holds `labels`, appended in the given order."""
+        have = set(self.action_space)
+        extra = tuple(dict.fromkeys(plain(x) for x in labels if plain(x) not in have))
+        if not extra:
+            return self
+        behavior = self.behavior
+        if behavior is not None:
+            behavior = np.hstack([behavior, np.zeros((len(self), len(extra)))])
+        return self._copy(action_space=self.action_space + extra, behavior=behavior)
+
+    def with_behavior(self, policy: Any) -> Log:
+        """The same log with this behaviour policy (any policy form), checked against the propensities."""
+        twin = self._copy(behavior=policy)
+        twin._check_behavior()
+        return twin
+
+    def with_units(self, column: str) -> Log:
+        """The same log with a column of its file or frame as the unit that makes rows dependent."""
+        if column not in self.columns and column not in self.state_columns:
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+        values = self.columns[column] if column in self.columns else self.state_columns[column]
+        return self._copy(units=labels_column(values, f"column {column!r}"), names={**self.names, "unit": column})
+
+    # --- in and out ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_frame(cls, frame: Any, **roles: Any) -> Log:
+        """A log from a pandas, polars or arrow frame; see `from_columns` for the roles."""
+        return cls.from_columns(frame_to_columns(frame), frame=frame, **roles)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        *,
+        state: str | Sequence[str] | None = None,
+        action: str = "action",
+        reward: str = "reward",
+        propensity: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+        actions: Sequence[Any] = (),
+        frame: Any = None,
+    ) -> Log:
+        """A log from named columns: `action`, `reward`, perhaps `propensity`, `time`; the rest is state.
+
+        Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
+        distribution; they are never state.
+        """
+        columns = {name: to_array(values) for name, values in columns.items()}
+        named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
+        for role, name in named.items():
+            if name is not None and name not in columns:
+                raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+        p_name = propensity or "propensity"
+        names = {role: name for role, name in named.items() if name is not None}
+        for role in ("propensity", "time"):
+            if role not in names and role in columns:
+                names[role] = role
+        chosen = pick_states(columns, state, {*names.values()}, p_name)
+        full = any(name.startswith(p_name + ":") for name in columns)
+        if len(chosen) == 1:
+            names["state"] = chosen[0]
+        log = cls(
+            states=states_given(columns, chosen, frame),
+            actions=columns[action],
+            rewards=columns[reward],
+            propensities=columns.get(names.get("propensity", "")),
+            action_space=tuple(actions),
+            times=columns.get(names.get("time", "")),
+            units=columns[unit] if unit else None,
+            columns=columns,
+            names=names,
+        )
+        return log.with_behavior(f"column:{p_name}") if full else log
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
+        if self.columns:
+            return columns_to_frame(dict(self.columns), backend)
+        columns: dict[str, Column] = dict(self.state_columns)
+        columns |= {"action": self.actions, "reward": self.rewards}
+        if self.propensities is not None:
+            columns["propensity"] = self.propensities
+        if self.behavior is not None:
+            for j, label in enumerate(self.action_space):
+                columns[f"propensity:{label}"] = self.behavior[:, j]
+        if self.times is not None:
+            columns["time"] = self.times
+        if self.units is not None:
+            columns["unit"] = self.units
+        return columns_to_frame(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the JSON output says of the log."""
+        return {
+            "rows": len(self),
+            "distinct": len(self.latest),
+            "states": self.n_states,
+            "actions": self.n_actions,
+            "propensities": self.knows,
+        }
+
+    def __repr__(self) -> str:
+        known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
+        return (
+            f"Log: {count(len(self), 'row')}, {len(self.latest):,} distinct (state, action), "
+            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
+        )
+
+
+def available(columns: Mapping[str, Any]) -> str:
+    """The hint that lists what there is."""
+    return (
+        "the columns are " + ", ".join(map(str, columns)) + "."
+        if columns
+        else "the log was not made from named columns."
+    )
+
+
+def is_row(values: NDArray[Any]) -> bool:
+    """Whether states are rows of features given as tuples or lists."""
+    return len(values) > 0 and isinstance(values[0], tuple | list | np.ndarray)
+
+
+def spread_rows(states: Column, name: str) -> dict[str, Column]:
+    """Rows of features, given as tuples, as one column per feature."""
+    width = len(states[0])
+    ragged = [not is_row([x]) or len(x) != width for x in states]  # type: ignore[arg-type]
+    refuse_rows(
+        f"column {name!r}",
+        f"must hold {width} features in every row",
+        ragged,
+        states,
+        "give rows of one length.",
+    )
+    return {f"{name}[{j}]": to_array([row[j] for row in states]) for j in range(width)}
+
+
+def pick_states(
+    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
+) -> list[str]:
+    """The state columns: those that are named, else all that are nothing else."""
+    if state is not None:
+        chosen = [state] if isinstance(state, str) else list(state)
+        for name in chosen:
+            if name not in columns:
+                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
+        return chosen
+    return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
+
+
+def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -> Any:
+    """What policies are handed as states: one column as an array, several as a frame."""
+    if len(chosen) == 1:
+        return columns[chosen[0]]
+    if frame is not None:
+        return frame.select(chosen) if hasattr(frame, "select") else frame[chosen]
+    return ColumnTable({name: columns[name] for name in chosen})

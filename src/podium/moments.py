@@ -1,0 +1,77 @@
+"""Centred sums of row terms that merge with `+`: all that estimates and paired differences need of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TypeVar
+
+import numpy as np
+
+from podium.columns import Codes, Floats, group_sums
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Number of rows, mean (K,) and centred scatter (K, K) of their terms.
+
+    The scatter is one Gram matrix; every paired variance is read off it:
+    sum_n (x_n - mean x)^2 = S_ii + S_jj - 2 S_ij for the difference x = t_i - t_j.
+
+    Examples
+    --------
+    >>> a, b = Moments.of(np.array([[1.0], [2.0]])), Moments.of(np.array([[6.0]]))
+    >>> (a + b).mean, (a + b).scatter
+    (array([3.]), array([[14.]]))
+    """
+
+    count: int
+    mean: Floats
+    scatter: Floats
+
+    @classmethod
+    def of(cls, terms: Floats) -> Moments:
+        """The moments of one batch (n, K)."""
+        mean = terms.mean(axis=0)
+        centred = terms - mean
+        return cls(len(terms), mean, centred.T @ centred)
+
+    def __add__(self, other: Moments) -> Moments:
+        total = self.count + other.count
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / total)
+        scatter = self.scatter + other.scatter + np.outer(step, step) * (self.count * other.count / total)
+        return Moments(total, mean, scatter)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Sums (J, K) of the row terms of each group, and the sizes (J,) of the groups."""
+
+    sizes: Floats
+    sums: Floats
+
+    @classmethod
+    def of(cls, terms: Floats, groups: Codes, n_groups: int) -> GroupSums:
+        sums = np.column_stack([group_sums(groups, column, n_groups) for column in terms.T])
+        return cls(np.bincount(groups, minlength=n_groups).astype(float), sums)
+
+    def __add__(self, other: GroupSums) -> GroupSums:
+        return GroupSums(self.sizes + other.sizes, self.sums + other.sums)
+
+    def scatter(self) -> Floats:
+        """Scatter (K, K) of the groups' deviations from what their size leads to expect."""
+        mean = self.sums.sum(axis=0) / self.sizes.sum()
+        deviation = self.sums - self.sizes[:, None] * mean
+        scatter: Floats = deviation.T @ deviation
+        return scatter
+
+
+Part = TypeVar("Part", Moments, GroupSums)
+
+
+def merge(parts: Iterable[Part]) -> Part:
+    """All batches together, in the order given."""
+    return reduce(add, parts)

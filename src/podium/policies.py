@@ -1,0 +1,176 @@
+"""Candidate policies on the rows of a log: pi(a_n|s_n), and pi(.|s_n) where it is known, over one action space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Codes, Floats
+from podium.errors import PodiumError, count, refuse_rows
+from podium.forms import Draft, Policy, draft_policy
+from podium.log import AGREE, Log
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRows:
+    """One policy on the rows of a log: pi(a_n|s_n), and pi(.|s_n) where it is known."""
+
+    name: str
+    kind: str
+    logged: Floats  # (N,)
+    matrix: Floats | None = None  # (N, A)
+    chosen: Codes | None = None  # (N,), for a deterministic policy
+    proxy: bool = False
+
+    @property
+    def has_full(self) -> bool:
+        return self.matrix is not None or self.chosen is not None
+
+    def full(self, n_actions: int) -> Floats:
+        """(N, A) the whole distribution."""
+        if self.matrix is not None:
+            return self.matrix
+        if self.chosen is None:
+            raise PodiumError(f"policy {self.name!r} is known only at the logged actions", hint=FULL_HINT)
+        one_hot = np.zeros((len(self.chosen), n_actions))
+        one_hot[np.arange(len(self.chosen)), self.chosen] = 1.0
+        return one_hot
+
+    def average(self, values: Floats, rows: Codes) -> Floats:
+        """(n,) sum_a values(s_n, a) pi(a|s_n) at some rows, for values of shape (n, A)."""
+        if self.chosen is not None:
+            return values[np.arange(len(rows)), self.chosen[rows]]
+        average: Floats = np.einsum("na,na->n", values, self.full(values.shape[1])[rows])
+        return average
+
+
+FULL_HINT = "give its whole distribution: an (N, A) array, a callable, a classifier, or columns pi_<name>:<action>."
+
+
+@dataclass(frozen=True, eq=False)
+class PolicySet:
+    """Every candidate policy on the same rows, over one action space."""
+
+    policies: tuple[PolicyRows, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.policies)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def __iter__(self) -> Any:
+        return iter(self.policies)
+
+
+def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
+    """Read every policy on the log; the log returned has an action space that holds all their actions."""
+    given = named_policies(log, policies)
+    drafts = {name: draft_policy(name, policy, log) for name, policy in given.items()}
+    warnings = []
+    for name, draft in drafts.items():
+        new = [x for x in draft.labels if x not in set(log.action_space)]
+        if new:
+            shown = ", ".join(str(x) for x in new[:5]) + (", ..." if len(new) > 5 else "")
+            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+            log = log.with_actions(new)
+    rows = tuple(align(name, draft, log) for name, draft in drafts.items())
+    warnings += [w for p in rows if (w := conflicting_rows(p, log))]
+    return log, PolicySet(rows, tuple(warnings))
+
+
+def named_policies(log: Log, policies: Any) -> dict[str, Any]:
+    """The candidates by name: a mapping, names of the log's pi_ columns, or all of those columns."""
+    own = policies_in(log)
+    if policies is None:
+        if not own:
+            raise PodiumError(
+                "no policies to compare",
+                hint="give policies={'name': ...} or --policy NAME=SPEC, or add pi_<name> columns to the log.",
+            )
+        return own
+    if isinstance(policies, Mapping):
+        if not all(isinstance(name, str) for name in policies):
+            raise PodiumError("a policy's name must be a text", hint="give policies={'name': ...}.")
+        return dict(policies)
+    if isinstance(policies, Sequence) and not isinstance(policies, str) and all(isinstance(p, str) for p in policies):
+        for name in policies:
+            if name not in own:
+                raise PodiumError(
+                    f"the log has no policy {name!r}",
+                    hint="its pi_ columns hold: " + (", ".join(own) or "none") + ".",
+                )
+        return {name: own[name] for name in policies}
+    raise PodiumError(
+        f"policies must be a mapping of names to policies; it is {type(policies).__name__}",
+        hint="give policies={'current': ..., 'new': ...}.",
+    )
+
+
+def policies_in(log: Log) -> dict[str, Policy]:
+    """The policies that the log itself carries in `pi_<name>` and `pi_<name>:<action>` columns."""
+    headers = [h for h in log.columns if h.startswith("pi_")]
+    whole = {h for h in headers if ":" not in h}
+    found: dict[str, Policy] = {}
+    for header in headers:
+        if header in whole:
+            name = header
+        else:  # the longest pi_ column that it completes, else the part before the first colon
+            name = max((w for w in whole if header.startswith(w + ":")), key=len, default=header.split(":")[0])
+        found.setdefault(name.removeprefix("pi_"), Policy(name, kind="column"))
+    return found
+
+
+def align(name: str, draft: Draft, log: Log) -> PolicyRows:
+    """The policy over the log's whole action space; actions it does not know have probability 0."""
+    rows = np.arange(len(log))
+    position = {label: j for j, label in enumerate(log.action_space)}
+    columns = np.array([position[x] for x in draft.labels], dtype=np.int64)
+    if draft.kind == "uniform":
+        matrix = np.broadcast_to(np.float64(1 / log.n_actions), (len(log), log.n_actions))
+        return PolicyRows(name, "uniform", np.full(len(log), 1 / log.n_actions), matrix)
+    if draft.chosen is not None:
+        chosen = columns[draft.chosen]
+        return PolicyRows(name, draft.kind, (chosen == log.action_codes).astype(float), chosen=chosen)
+    if draft.matrix is None:
+        assert draft.logged is not None
+        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy)
+    matrix = draft.matrix
+    if draft.labels != log.action_space:
+        matrix = np.zeros((len(log), log.n_actions))
+        matrix[:, columns] = draft.matrix
+    logged = matrix[rows, log.action_codes]
+    if draft.logged is not None:
+        refuse_rows(
+            f"policy {name!r}: the probability of the logged action",
+            "must agree with the full distribution within 1e-6",
+            np.abs(logged - draft.logged) > AGREE,
+            draft.logged,
+            "correct the one or the other, or leave the column of the logged action out.",
+        )
+    return PolicyRows(name, draft.kind, logged, matrix, proxy=draft.proxy)
+
+
+def conflicting_rows(policy: PolicyRows, log: Log) -> str | None:
+    """A warning when rows of one (state, action) carry different probabilities."""
+    if len(log.latest) == len(log):
+        return None
+    one = np.empty(log.n_states * log.n_actions) if log.n_states * log.n_actions <= 8 * len(log) + 1024 else None
+    if one is None:
+        cells, codes = np.unique(log.cell_codes, return_inverse=True)
+        one = np.empty(len(cells))
+    else:
+        codes = log.cell_codes
+    one[codes] = policy.logged
+    differ = int(np.count_nonzero(np.abs(one[codes] - policy.logged) > AGREE))
+    if not differ:
+        return None
+    return (
+        f"policy {policy.name!r} has different probabilities in rows of one (state, action) ({count(differ, 'row')}): "
+        "it depends on something that the state columns leave out."
+    )
