@@ -3,7 +3,8 @@
 log -> policies -> estimate -> compare -> report
 """
 
-from podium import theory
+from typing import TYPE_CHECKING, Any
+
 from podium.compare import compare
 from podium.comparison import Comparison, Interval, Pair
 from podium.diagnostics import Diagnosis, diagnose
@@ -15,6 +16,9 @@ from podium.io import read_log
 from podium.log import Log
 from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
+
+if TYPE_CHECKING:
+    from podium import theory
 
 __version__ = "0.1.0"
 
@@ -45,3 +49,11 @@ __all__ = [
     "spearman",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "theory":  # loaded at first use: `import podium` stays cheap
+        import podium.theory
+
+        return podium.theory
+    raise AttributeError(f"module 'podium' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from podium.moments import GroupSums, merge
 
 BUCKETS = 1024  # more pieces than that are first summed into random buckets of equal size
 BATCH = 1 << 21
+PAIRS = 256
 
 
 def bootstrap_differences(terms: RowTerms, draws: int, level: float, seed: int) -> tuple[Floats, Floats]:
@@ -27,10 +28,13 @@ def bootstrap_differences(terms: RowTerms, draws: int, level: float, seed: int) 
         picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
         times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(np.float64)
         resampled[start : start + size] = (times @ sums.sums) / (times @ sums.sizes)[:, None]
+    i, j = np.triu_indices(policies, 1)
     low, high = np.zeros((policies, policies)), np.zeros((policies, policies))
     tails = [(1 - level) / 2, (1 + level) / 2]
-    for k in range(policies):
-        low[k], high[k] = np.quantile(resampled[:, [k]] - resampled, tails, axis=0)
+    for start in range(0, len(i), PAIRS):
+        a, b = i[start : start + PAIRS], j[start : start + PAIRS]
+        low[a, b], high[a, b] = np.quantile(resampled[:, a] - resampled[:, b], tails, axis=0)
+    low[j, i], high[j, i] = -high[i, j], -low[i, j]
     return low, high
 
 

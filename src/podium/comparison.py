@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.display import Table, number, percent
+from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
 from podium.log import Log
 
@@ -190,23 +190,19 @@ class Comparison:
             place = {p.name: i for i, p in enumerate(self.policies)}
             shown = [p for p in self.pairs if p.a == self.best or place[p.b] - place[p.a] == 1]
             title = f"Pairs against the best and between neighbours ({len(shown)} of {len(self.pairs)})"
-        rows = [
-            [
-                p.a, p.b, number(p.difference),
-                "-" if p.interval is None else f"[{number(p.interval.low)}, {number(p.interval.high)}]",
-                percent(p.p_better), p.verdict,
-            ]
-            for p in shown
-        ]  # fmt: skip
-        columns = ["a", "b", "difference", f"{self.settings['level']:.0%} interval", "P(better)", "a is"]
-        notes = ["Differences are in units of reward. 'cannot tell' is an answer: log more, or accept the risk."]
+        rows = []
+        for p in shown:
+            interval = "-" if p.interval is None else f"[{number(p.interval.low, 3)}, {number(p.interval.high, 3)}]"
+            rows.append([p.a, p.b, p.verdict, number(p.difference), interval, percent(p.p_better)])
+        columns = ["a", "b", "a is", "by", f"{self.settings['level']:.4g} interval", "P(better)"]
+        notes = ["by: V(a) - V(b) in units of reward. 'cannot tell' is an answer: log more, or accept the risk."]
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
-        return Table(title, columns, rows, align="llrrrl", notes=[*notes, *reasons[:4]])
+        return Table(title, columns, rows, align="lllrrr", notes=[*notes, *reasons[:4]])
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The whole answer for a terminal."""
-        parts = ["\n".join(self.header())]
-        parts += [f"Warning: {w}" for w in self.warnings]
+        parts = ["\n".join(wrap(line, width, "") for line in self.header())]
+        parts += [wrap(f"Warning: {w}", width, "") for w in self.warnings]
         parts += [self.ranking_table().text(width, bold), self.pairs_table().text(width, bold)]
         return "\n\n".join(parts)
 

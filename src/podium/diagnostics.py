@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podium.columns import group_sums
 from podium.compare import log_warnings
-from podium.display import Table, number, percent
+from podium.display import Table, number, percent, wrap
 from podium.errors import count
 from podium.estimate import prepare
 from podium.log import Log
 from podium.policies import PolicyRows, PolicySet
-from podium.theory import AssumptionCheck, check_assumption
+
+if TYPE_CHECKING:
+    from podium.assumption import AssumptionCheck
 
 LOW_MASS = 0.1
 LOW_ESS = 20.0
@@ -70,12 +72,12 @@ class Diagnosis:
             [
                 "distinct",
                 f"{len(log.latest):,}",
-                "LDE and DiM keep the latest row of a repeated (state, action)",
+                "of a repeated (state, action) LDE and DiM keep one row",
             ],
             ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
             [
                 "rows per state",
-                number(len(log) / log.n_states),
+                number(len(log) / log.n_states, 2),
                 f"{percent(d['single_row_states'])} of states have one row",
             ],
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
@@ -111,7 +113,7 @@ class Diagnosis:
     def text(self, width: int = 80, bold: bool = False) -> str:
         parts = [self.log_table().text(width, bold), self.coverage_table().text(width, bold)]
         lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        return "\n\n".join([*parts, *lines, self.assumption.verdict])
+        return "\n\n".join([*parts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
 
     def __repr__(self) -> str:
         return self.text()
@@ -129,6 +131,8 @@ KNOWN = {
 
 def diagnose(log: Log, policies: Any = None, *, behavior: Any = None, actions: Sequence[Any] = ()) -> Diagnosis:
     """What the log can and cannot say about the policies."""
+    from podium.assumption import check_assumption
+
     log, resolved = prepare(log, policies, behavior, actions)
     coverage = tuple(cover(log, p) for p in resolved)
     return Diagnosis(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Table:
             cells = [pad(cell, w, side) for cell, w, side in zip(row, widths, self.align, strict=True)]
             line = ("  " + "  ".join(cells)).rstrip()
             lines.append(f"\x1b[1m{line}\x1b[0m" if bold and i == 0 else line)
-        return "\n".join([*lines, *(wrap(printable(note), width) for note in self.notes)])
+        return "\n".join([*lines, *(wrap(note, width) for note in self.notes)])
 
     def html(self) -> str:
         """A <table> with every label escaped."""
@@ -120,8 +121,8 @@ def pad(text: str, width: int, side: str) -> str:
     return fill + text if side == "r" else text + fill
 
 
-def wrap(text: str, width: int) -> str:
-    """A note over several lines, indented after the first."""
-    import textwrap
-
-    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+def wrap(text: str, width: int, indent: str = "  ") -> str:
+    """A sentence over as many lines as it needs, all but the first indented by two more."""
+    return textwrap.fill(
+        printable(text), width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from podium.baselines import BaselineRows, describe_baseline, fit_baseline
 from podium.columns import Codes, Floats, factorize
-from podium.display import Table, number
+from podium.display import Table, number, wrap
 from podium.errors import PodiumError, Unavailable
 from podium.estimators import ESTIMATORS, Estimator, correction, find_estimator
 from podium.log import Log
@@ -203,6 +202,8 @@ def repair_cancellation(
 
 def twin_key(terms: RowTerms, k: int) -> bytes:
     """The same bytes for policies that are equal on the kept rows."""
+    import hashlib
+
     digest = hashlib.blake2b(terms.policy[k][terms.rows].tobytes())
     if terms.per_policy is not None:
         digest.update(terms.per_policy[k].tobytes())
@@ -291,8 +292,15 @@ class Estimates:
         notes.append("LDE and DiM are scores for comparing, not values; IPS and DRE estimate values.")
         return Table("Estimates", ["policy", *methods], rows, align="l" + "r" * len(methods), notes=notes)
 
+    def text(self, width: int = 80, bold: bool = False) -> str:
+        """The estimates for a terminal."""
+        return f"{wrap(repr(self.log), width, '')}\n\n{self.table().text(width, bold)}"
+
     def __repr__(self) -> str:
-        return f"{self.log!r}\n{self.table().text()}"
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
 
 def evaluate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.columns import Column, is_missing
+from podium.columns import Column, is_missing, to_array
 from podium.errors import MissingExtra, PodiumError, refuse_rows
 from podium.frames import columns_to_frame
 from podium.log import Log
@@ -31,7 +31,7 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
         except duckdb.Error as error:
             first = str(error).split("\n")[0]
             raise PodiumError(f"policy {name!r}: the SQL cannot be run: {first}", hint=columns_hint(visible)) from error
-    column: Column = answer.filled(None) if answer.dtype == object and hasattr(answer, "filled") else answer
+    column = to_array(answer.filled(None) if answer.dtype == object and hasattr(answer, "filled") else answer)
     empty = getattr(answer, "mask", is_missing(column))
     if len(column) == len(log):
         refuse_rows(

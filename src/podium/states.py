@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.baselines import describe_baseline
 from podium.columns import Floats, group_sums, to_array
-from podium.display import Table, number, percent
+from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
 from podium.estimate import DUPLICATES, NORMALIZE, check_choice, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
@@ -101,8 +101,9 @@ class StateComparison:
         return Table(title, ["state", "rows", *many], rows, align="lr" + "r" * len(many))
 
     def text(self, width: int = 80, bold: bool = False) -> str:
-        header = f"{self.log!r}\nPer state by {self.settings['estimator']} with baseline {self.settings['baseline']}"
-        parts = [header, *(f"Warning: {w}" for w in self.warnings)]
+        header = wrap(repr(self.log), width, "")
+        header += f"\nPer state by {self.settings['estimator']} with baseline {self.settings['baseline']}"
+        parts = [header, *(wrap(f"Warning: {w}", width, "") for w in self.warnings)]
         return "\n\n".join([*parts, self.states_table().text(width, bold), self.summary_table().text(width, bold)])
 
     def __repr__(self) -> str:
