@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import math
 from itertools import combinations
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from podium.errors import PodiumError
 from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme, SimulatedLog
 
 NAMES = ("current", "sms_all", "call_over_65", "personalised", "random")
@@ -188,10 +190,10 @@ def test_failed_write_leaves_the_old_file(log: SimulatedLog, tmp_path: Path, mon
     path.write_text("old", encoding="utf-8")
 
     def full_disk(self: Path, target: Path) -> Path:
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full_disk)
-    with pytest.raises(OSError, match=r"^disk full$"):
+    with pytest.raises(PodiumError, match="No space left on device"):
         log.write_csv(path)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]

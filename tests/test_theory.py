@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import math
 import re
 from itertools import combinations, product
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -538,18 +535,3 @@ def test_check_is_frozen_and_readable() -> None:
 
 
 # --- The page ---------------------------------------------------------------------------------------------
-
-PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
-BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-
-
-def test_the_page_shows_a_result_under_every_command() -> None:
-    assert len(BLOCKS) == PAGE.read_text(encoding="utf-8").count("```python") >= 5
-
-
-@pytest.mark.parametrize(("code", "shown"), BLOCKS)
-def test_the_page_prints_what_it_says(code: str, shown: str) -> None:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, str(PAGE), "exec"), {"__name__": "page"})
-    assert printed.getvalue() == shown

@@ -100,11 +100,11 @@ def takes_actions(function: Callable[..., Any]) -> bool:
     """Whether a callable baseline is q(states, actions) rather than v(states)."""
     if isinstance(function, np.ufunc):
         return function.nin == 2
-    needed = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some built-in callables do not tell
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
     return len(needed) >= 2
 
 
@@ -260,10 +260,12 @@ def add_nearest_states(
     for members in np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1]):
         k = min(neighbours + 1, len(members))
         _, near = cKDTree(points[members]).query(points[members], k=[*range(1, k + 1)])
+        rows = np.arange(len(members))
+        near = np.where(near == rows[:, None], near[:, :1], near)
+        near[:, 0] = rows  # a state comes first even where others lie at the same point
         near_counts, near_sums = counts[members][near], sums[members][near]
         enough = np.cumsum(near_counts, axis=1) - 1 >= neighbours
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), k - 1)
-        rows = np.arange(len(members))
         new_counts[members] = np.cumsum(near_counts, axis=1)[rows, last]
         new_sums[members] = np.cumsum(near_sums, axis=1)[rows, last]
     return new_counts, new_sums

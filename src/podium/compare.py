@@ -11,7 +11,6 @@ import numpy as np
 
 from podium.baselines import describe_baseline
 from podium.bootstrap import bootstrap_differences
-from podium.columns import Floats
 from podium.comparison import Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
 from podium.estimate import (
@@ -28,6 +27,8 @@ from podium.estimate import (
 from podium.estimators import ESTIMATORS, Estimator, find_estimator
 from podium.log import Log
 from podium.verdicts import PROCEDURE, Verdicts, paired_t, probability_best
+
+TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 
 
 def compare(
@@ -94,14 +95,12 @@ def compare(
     values = value_table(resolved.names, list(ESTIMATORS), results)
 
     sign = -1.0 if lower_is_better else 1.0
-    ties = tie_size(main.values)
-    order = sorted(range(len(resolved)), key=lambda k: (-sign * round_to(float(main.values[k]), ties), k))
+    order, ranks = rank_scores((sign * main.centred).tolist(), TIE * main.scale)
     units = unit_factor(main, log, normalize)
-    pairs, claims = judge(main, order, resolved.names, units, sign, level, joint)
+    pairs, claims = judge(main, order, ranks, resolved.names, units, sign, level, joint)
     if bootstrap:
         pairs = add_bootstrap(pairs, main, resolved.names, units, bootstrap, level, seed)
     p_best = probability_best(main.values, main.covariance, sign, seed)
-    ranks = shared_ranks([sign * round_to(float(main.values[k]), ties) for k in order])
     ranked = tuple(
         Ranked(
             name=resolved.names[k],
@@ -123,7 +122,7 @@ def compare(
         "multiplicity": "all claims together (Holm)" if joint else "share of false claims (Benjamini-Hochberg)",
         "normalize": normalize,
         "duplicates": duplicates or "by method",
-        "unit": unit,
+        "unit": None if log.units is None else log.header("unit"),
         "lower_is_better": lower_is_better,
         "bootstrap": bootstrap,
         "seed": seed,
@@ -132,25 +131,21 @@ def compare(
     return Comparison(log, settings, ranked, pairs, unavailable, (*log_warnings(log), *resolved.warnings))
 
 
-def tie_size(values: Floats) -> float:
-    """Scores closer than this are equal: they differ by rounding alone."""
-    return float(1e-12 * max(np.abs(values).max(), np.ptp(values), 1e-300))
+def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[int]]:
+    """Which score comes at each place, best first, and the rank of each place.
 
+    Scores at most `tie` apart are equal: they share a rank and keep the order in which they were given.
 
-def round_to(value: float, size: float) -> float:
-    return float(np.round(value / size) * size)
-
-
-def shared_ranks(scores: Sequence[float]) -> list[int]:
-    """Ranks of scores sorted best first; equal scores share a rank.
-
-    >>> shared_ranks([3.0, 2.0, 2.0, 1.0])
-    [1, 2, 2, 4]
+    >>> rank_scores([2.0, 1.0, 3.0, 2.1], tie=0.2)
+    ([2, 0, 3, 1], [1, 2, 2, 4])
     """
+    order = sorted(range(len(scores)), key=lambda k: -scores[k])
     ranks: list[int] = []
-    for i, score in enumerate(scores):
-        ranks.append(ranks[-1] if i and score == scores[i - 1] else i + 1)
-    return ranks
+    for place, k in enumerate(order):
+        equal = place > 0 and scores[order[place - 1]] - scores[k] <= tie
+        ranks.append(ranks[-1] if equal else place + 1)
+    rank_of = dict(zip(order, ranks, strict=True))
+    return sorted(rank_of, key=lambda k: (rank_of[k], k)), ranks
 
 
 def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
@@ -164,6 +159,7 @@ def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
 def judge(
     main: MethodResult,
     order: Sequence[int],
+    ranks: Sequence[int],
     names: Sequence[str],
     units: float,
     sign: float,
@@ -174,6 +170,9 @@ def judge(
     places = list(combinations(range(len(order)), 2))
     i, j = (np.array([order[pair[side]] for pair in places]) for side in (0, 1))
     difference, error = units * main.difference[i, j], units * main.std_error[i, j]
+    equal = np.array([ranks[a] == ranks[b] for a, b in places])
+    flat = error * np.sqrt(main.samples) <= units * TIE * main.scale  # a spread of rounding alone is none
+    error[flat], difference[flat & equal] = 0.0, 0.0
     v = paired_t(difference, error, main.samples, level, joint)
     pairs, claims = [], {}
     for n, (a, b) in enumerate(places):
@@ -192,19 +191,19 @@ def judge(
                 p_adjusted=float(v.p_adjusted[n]),
                 verdict=verdict,
                 path=main.estimator.name,
-                reasons=() if v.claim[n] else why_not(v, n, float(difference[n]), level, main.samples),
+                reasons=() if v.claim[n] else why_not(v, n, bool(equal[n]), level, main.samples),
             )
         )
     return tuple(pairs), claims
 
 
-def why_not(v: Verdicts, n: int, difference: float, level: float, samples: int) -> tuple[str, ...]:
+def why_not(v: Verdicts, n: int, equal: bool, level: float, samples: int) -> tuple[str, ...]:
     """Why a pair is left undecided."""
     if samples < 2:
         return ("A single row (or unit) shows no spread to judge a difference by",)
     if not np.isfinite(v.low[n]):
-        if difference == 0:
-            return ("Policies that give the same terms in every logged row cannot be told apart",)
+        if equal:
+            return ("Policies with equal scores cannot be told apart",)
         return ("Every row gives the same difference, so there is no spread to judge it by",)
     if v.p_value[n] <= 1 - level:
         return (f"An interval without 0 is no claim where it does not hold up among {len(v.p_value)} pairs",)

@@ -15,6 +15,7 @@ from podium.errors import PodiumError
 from podium.log import Log
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -190,20 +191,33 @@ class Comparison:
             place = {p.name: i for i, p in enumerate(self.policies)}
             shown = [p for p in self.pairs if p.a == self.best or place[p.b] - place[p.a] == 1]
             title = f"Pairs against the best and between neighbours ({len(shown)} of {len(self.pairs)})"
-        rows = []
-        for p in shown:
-            interval = "-" if p.interval is None else f"[{number(p.interval.low, 3)}, {number(p.interval.high, 3)}]"
-            rows.append([p.a, p.b, p.verdict, number(p.difference), interval, percent(p.p_better)])
-        columns = ["a", "b", "a is", "by", f"{self.settings['level']:.4g} interval", "P(better)"]
+        columns = ["a", "b", "a is", "by", f"{self.level_text} interval", "P(better)"]
+        rows = [
+            [p.a, p.b, p.verdict, number(p.difference), interval_text(p.interval), percent(p.p_better)] for p in shown
+        ]
         notes = ["by: V(a) - V(b) in units of reward. 'cannot tell' is an answer: log more, or accept the risk."]
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
         return Table(title, columns, rows, align="lllrrr", notes=[*notes, *reasons[:4]])
+
+    @property
+    def level_text(self) -> str:
+        return f"{100 * self.settings['level']:g}%"
+
+    def bootstrap_table(self) -> Table:
+        """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
+        rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
+        notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
+        title = f"Paired bootstrap, {self.settings['bootstrap']} draws"
+        columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
+        return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The whole answer for a terminal."""
         parts = ["\n".join(wrap(line, width, "") for line in self.header())]
         parts += [wrap(f"Warning: {w}", width, "") for w in self.warnings]
         parts += [self.ranking_table().text(width, bold), self.pairs_table().text(width, bold)]
+        if self.settings["bootstrap"]:
+            parts.append(self.bootstrap_table().text(width, bold))
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:
@@ -217,6 +231,10 @@ class Comparison:
         from podium.report import write_report
 
         return write_report(self, path)
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "-" if interval is None else f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
 
 
 def rank_text(p: Ranked) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.baselines import BaselineRows, describe_baseline, fit_baseline
 from podium.columns import Codes, Floats, factorize
@@ -18,6 +19,7 @@ from podium.moments import GroupSums, Moments, merge
 from podium.policies import FULL_HINT, PolicySet, resolve_policies
 
 BLOCK = 1 << 16
+NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
 
@@ -46,22 +48,30 @@ class RowTerms:
     def whole(self) -> bool:
         return len(self.rows) == len(self.policy[0])
 
-    def blocks(self, columns: Sequence[int] | None = None) -> Iterator[tuple[slice, Floats]]:
-        """Slices of the kept rows with their terms (n, K)."""
-        chosen = range(len(self.policy)) if columns is None else columns
+    def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
+        """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
+
+        Policies are subtracted before they are weighted: that keeps every digit of nearly equal ones.
+        """
+        every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
+        chosen = every if pairs is None else pairs
         for start in range(0, len(self.rows), BLOCK):
             part = slice(start, min(start + BLOCK, len(self.rows)))
             where = part if self.whole else self.rows[part]
             policy = np.empty((part.stop - start, len(chosen)))
-            for j, k in enumerate(chosen):
-                policy[:, j] = self.policy[k][where]
+            for j, (a, b) in enumerate(chosen):
+                policy[:, j] = self.policy[a][where]
+                if b is not None:
+                    policy[:, j] -= self.policy[b][where]
             propensity = None if self.propensity is None else self.propensity[part]
             terms = correction(self.reward[part], self.baseline[part], policy, propensity)
             if self.scale is not None:
                 terms *= self.scale[part][:, None]
             if self.per_policy is not None:
-                for j, k in enumerate(chosen):
-                    base = self.per_policy[k][part]
+                for j, (a, b) in enumerate(chosen):
+                    base = self.per_policy[a][part]
+                    if b is not None:
+                        base = base - self.per_policy[b][part]
                     terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
             yield part, terms
 
@@ -72,6 +82,8 @@ class MethodResult:
 
     estimator: Estimator
     values: Floats  # (K,)
+    centred: Floats  # (K,) values without what all policies share: their order survives a reward near 1e6
+    scale: float  # root mean square of the largest row terms
     difference: Floats  # (K, K) values[i] - values[j], free of cancellation
     std_error: Floats  # (K, K), paired: the rows are the same
     covariance: Floats  # (K, K) of the values
@@ -113,7 +125,7 @@ def row_terms(
         estimator=estimator,
         rows=rows,
         reward=log.rewards[rows],
-        baseline=fitted.logged,
+        baseline=without_rounding(fitted.logged, log.rewards[rows]),
         policy=tuple(p.logged for p in policies),
         propensity=log.propensities[rows] if estimator.uses_propensity and log.propensities is not None else None,
         per_policy=per_policy,
@@ -122,6 +134,15 @@ def row_terms(
         base_scale=base_scale,
         groups=groups,
     )
+
+
+def without_rounding(baseline: Floats, reward: Floats) -> Floats:
+    """The baseline at the logged actions, equal to the reward where only rounding keeps them apart.
+
+    The mean of equal rewards may miss them by 1e-17; that residual must not pass for a signal.
+    """
+    close = np.abs(reward - baseline) <= 4 * np.finfo(np.float64).eps * np.abs(reward)
+    return np.where(close, reward, baseline) if close.any() else baseline
 
 
 def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, baseline: Any) -> tuple[Floats, ...]:
@@ -160,11 +181,16 @@ def run_method(terms: RowTerms) -> MethodResult:
         scatter = merge(sums).scatter()
     difference = moments.mean[:, None] - moments.mean[None, :]
     spread = np.diag(scatter)[:, None] + np.diag(scatter)[None, :] - 2 * scatter
-    difference, spread = repair_cancellation(terms, difference, spread, np.diag(scatter), samples)
+    size = np.abs(moments.mean)[:, None] + np.abs(moments.mean)[None, :]
+    own = np.diag(scatter)[:, None] + np.diag(scatter)[None, :]
+    near = (spread <= NEAR * own) | (np.abs(difference) <= NEAR * size)
+    difference, spread = repair_cancellation(terms, difference, spread, near, samples)
     factor = samples / ((samples - 1) * n**2) if samples > 1 else np.nan
     return MethodResult(
         estimator=terms.estimator,
         values=terms.shared + moments.mean,
+        centred=moments.mean,
+        scale=float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max()),
         difference=difference,
         std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
         covariance=scatter * factor,
@@ -175,11 +201,10 @@ def run_method(terms: RowTerms) -> MethodResult:
 
 
 def repair_cancellation(
-    terms: RowTerms, difference: Floats, spread: Floats, own: Floats, samples: int
+    terms: RowTerms, difference: Floats, spread: Floats, near: NDArray[np.bool_], samples: int
 ) -> tuple[Floats, Floats]:
     """Sum the differences of nearly equal policies directly: a Gram matrix cannot resolve them."""
-    size = own[:, None] + own[None, :]
-    near = (spread <= 1e-6 * size) & ~np.eye(len(own), dtype=bool)
+    near = near & ~np.eye(len(near), dtype=bool)
     if not near.any():
         return difference, spread
     involved = np.flatnonzero(near.any(axis=1)).tolist()
@@ -214,12 +239,8 @@ def direct_differences(
     terms: RowTerms, pairs: Sequence[tuple[int, int]], samples: int
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Mean and centred squares of the row differences of a few pairs."""
-    columns = sorted({k for pair in pairs for k in pair})
-    left = [columns.index(i) for i, _ in pairs]
-    right = [columns.index(j) for _, j in pairs]
     moments, sums = [], []
-    for part, block in terms.blocks(columns):
-        gaps = block[:, left] - block[:, right]
+    for part, gaps in terms.blocks(pairs):
         moments.append(Moments.of(gaps))
         if terms.groups is not None:
             sums.append(GroupSums.of(gaps, terms.groups[part], samples))

@@ -29,6 +29,8 @@ def write_text(path: str | Path, text: str) -> Path:
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise PodiumError(f"cannot write {path}: {error.strerror}", hint="name a file, not a folder.") from error
+            raise PodiumError(
+                f"cannot write {path}: {error.strerror}", hint="name a file, not a folder, on a disk that has room."
+            ) from error
         raise
     return path

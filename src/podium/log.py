@@ -47,6 +47,7 @@ class Log:
     units : (N,) labels: rows of one unit (a person, a device) depend on each other
     columns : the columns of the file or frame that the log was read from, by header
     names : the header that each role ("state", "action", "reward", ...) had there
+    states_guessed : the state columns are what was left over, so a unit named later is taken out of them
 
     Examples
     --------
@@ -65,6 +66,7 @@ class Log:
     units: Column | None = None
     columns: Mapping[str, Column] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    states_guessed: bool = False
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
 
@@ -277,7 +279,12 @@ class Log:
         if column not in self.columns and column not in self.state_columns:
             raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
         values = self.columns[column] if column in self.columns else self.state_columns[column]
-        return self._copy(units=labels_column(values, f"column {column!r}"), names={**self.names, "unit": column})
+        units = labels_column(values, f"column {column!r}")
+        log = self._copy(units=units, names={**self.names, "unit": column})
+        if self.states_guessed and column in self.state_columns and len(self.state_columns) > 1:
+            rest = {name: c for name, c in self.state_columns.items() if name != column}
+            log._set(state_columns=rest, states=states_given(rest, list(rest), self.states))
+        return log
 
     # --- in and out ----------------------------------------------------------------------------------------
 
@@ -329,6 +336,7 @@ class Log:
             units=columns[unit] if unit else None,
             columns=columns,
             names=names,
+            states_guessed=state is None,
         )
         return log.with_behavior(f"column:{p_name}") if full else log
 
@@ -412,6 +420,6 @@ def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -
     """What policies are handed as states: one column as an array, several as a frame."""
     if len(chosen) == 1:
         return columns[chosen[0]]
-    if frame is not None:
+    if frame is not None and not isinstance(frame, ColumnTable):
         return frame.select(chosen) if hasattr(frame, "select") else frame[chosen]
     return ColumnTable({name: columns[name] for name in chosen})

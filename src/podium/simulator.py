@@ -17,7 +17,7 @@ propensities does little harm; every action has a chance of .05 or more, so weig
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from podium.files import write_text
 
 Floats = NDArray[np.float64]
 Policy = Callable[[NDArray[Any]], Floats]  # states (N, 3) -> action probabilities (N, A)
@@ -210,20 +212,15 @@ class SimulatedLog:
             columns |= {f"{name}:{a}": distribution[:, i] for i, a in enumerate(self.action_space)}
         return columns
 
-    def write_csv(self, path: str | os.PathLike[str]) -> None:
+    def write_csv(self, path: str | Path) -> None:
         """Write a log file whose numbers read back unchanged; the file appears whole or not at all."""
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         columns = self.columns()
-        try:
-            with temporary.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(columns)
-                # Python floats are written by repr: the shortest text that reads back as the same number.
-                writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        content = io.StringIO(newline="")
+        writer = csv.writer(content, lineterminator="\n")
+        writer.writerow(columns)
+        # Python floats are written by repr: the shortest text that reads back as the same number.
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        write_text(path, content.getvalue())
 
 
 def _linear(states: NDArray[Any], coefficients: Floats) -> Floats:
