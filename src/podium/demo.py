@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 
 from podium.compare import compare
@@ -31,17 +33,29 @@ def run_demo(folder: Path, width: int) -> None:
     claims = [p for p in result.pairs if p.verdict != "cannot tell"]
     right = sum((p.verdict == "better") == (truth[p.a] > truth[p.b]) for p in claims)
     print(f"\nOf {len(result.pairs)} pairs {len(claims)} are decided, {right} of them rightly.")
-    log = os.path.relpath(path)
+    log, command = shortest(path), command_name()
     print(
-        f"\nWritten: {log}, {os.path.relpath(report)} (open it in a browser)\n"
-        f"\nNext:\n"
-        f"  podium compare {log} --estimator DRE      another method\n"
-        f"  podium compare {log} --policy now=logged \\\n"
+        f"\nWritten: {log}, {shortest(report)} (open it in a browser)\n"
+        f"\nNext, another method, a rule of your own, whether this log can be trusted, each state:\n"
+        f"  {command} compare {log} --estimator DRE\n"
+        f"  {command} compare {log} --policy now=logged \\\n"
         f"      --policy \"rule=sql:CASE WHEN age > 65 THEN 'call' ELSE 'sms' END\"\n"
-        f"  podium check {log}                        can this log be trusted?\n"
-        f"  podium states {log}                       state by state\n"
-        f"  podium compare YOUR_LOG.csv               columns: action, reward, pi_<name>, state"
+        f"  {command} check {log}\n"
+        f"  {command} states {log}\n"
+        f"Your own log has the columns action, reward, pi_<name> for each policy, and the state."
     )
+
+
+def shortest(path: Path) -> str:
+    return min(os.path.relpath(path), str(path), key=len)
+
+
+def command_name() -> str:
+    """How the user can call podium from this folder."""
+    if shutil.which("podium"):
+        return "podium"
+    script = Path(sys.argv[0])
+    return shortest(script) if script.name == "podium" else f"{shortest(Path(sys.executable))} -m podium"
 
 
 def truth_table(ranking: list[str], truth: dict[str, float]) -> Table:
