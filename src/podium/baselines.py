@@ -259,8 +259,8 @@ def add_nearest_states(
     block = combine_codes([(c, len(d)) for c, d in parts]) if parts else np.zeros(len(points), dtype=np.int64)
     for members in np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1]):
         k = min(neighbours + 1, len(members))
-        _, near = cKDTree(points[members]).query(points[members], k=[*range(1, k + 1)])
-        rows = np.arange(len(members))
+        _, found = cKDTree(points[members]).query(points[members], k=[*range(1, k + 1)])
+        rows, near = np.arange(len(members)), np.asarray(found)
         near = np.where(near == rows[:, None], near[:, :1], near)
         near[:, 0] = rows  # a state comes first even where others lie at the same point
         near_counts, near_sums = counts[members][near], sums[members][near]

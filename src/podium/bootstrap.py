@@ -46,4 +46,4 @@ def piece_sums(terms: RowTerms, seed: int) -> GroupSums:
     if pieces > 2 * BUCKETS:
         bucket = np.random.default_rng([seed, 0]).permutation(pieces) % BUCKETS
         groups, pieces = bucket[groups], BUCKETS
-    return merge(GroupSums.of(block, groups[part], pieces) for part, block in terms.blocks())
+    return merge(GroupSums.of(block, groups[part], pieces, terms.weight(part)) for part, block in terms.blocks())

@@ -6,14 +6,16 @@ Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); 1
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import io
 import json
 import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from podium import __version__
 from podium.compare import compare
@@ -29,6 +31,8 @@ from podium.states import compare_states
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; every error that a user can cause becomes a message, never a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a label that the terminal cannot show is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(arguments)
         result: int = options.run(options)
@@ -41,11 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("podium: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 0
+    except OSError as error:
+        drop_output()
+        print(f"podium: cannot write the answer: {error.strerror}\n\nHint: make room for it.", file=sys.stderr)
+        return 2
     except MemoryError:
         print("podium: the log does not fit into memory\n\nHint: use fewer rows or columns.", file=sys.stderr)
         return 2
+
+
+def drop_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not complain at its end."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- commands --------------------------------------------------------------------------------------------------
@@ -66,7 +80,7 @@ def run_compare(options: argparse.Namespace) -> int:
         bootstrap=options.bootstrap,
         **method_options(options),
     )
-    if options.html:
+    if options.html is not None:
         result.report(options.html)
     show(result, options)
     if options.html and not options.json:
@@ -125,7 +139,7 @@ def open_log(options: argparse.Namespace) -> Log:
         propensity=options.propensity,
         time=options.time,
         unit=options.unit,
-        actions=split(options.actions) if options.actions else (),
+        actions=split(options.actions) if options.actions is not None else (),
         text=options.text or (),
     )
 
@@ -155,7 +169,7 @@ def baseline_of(text: str) -> Any:
     if colon:
         from podium.specs import load_object
 
-        return load_object(module, name)
+        return load_object(module, name, "baseline")
     return text
 
 
@@ -165,7 +179,10 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
 
 def split(text: str) -> list[str]:
     """Comma-separated labels; quote one that holds a comma."""
-    return [label.strip() for label in next(csv.reader([text], skipinitialspace=True))]
+    labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+    if not all(labels) or not labels:
+        raise PodiumError(f"--actions {text!r} names an empty action", hint="write --actions a,b,c.")
+    return labels
 
 
 # --- output ----------------------------------------------------------------------------------------------------
@@ -174,7 +191,8 @@ def split(text: str) -> list[str]:
 def show(result: Any, options: argparse.Namespace) -> None:
     """A result as JSON, or as tables that fit the terminal; plain when piped."""
     if options.json:
-        print(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=False, default=plain_json))
+        plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+        print(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=plain, default=plain_json))
         return
     bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print(result.text(terminal_width(), bold))
@@ -191,10 +209,15 @@ def terminal_width() -> int:
     return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120)) if sys.stdout.isatty() else 80
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise PodiumError(message, hint=f"see {self.prog} --help.")
+
+
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="podium", description="Which policy is better, from the few interactions you have."
-    )
+    parser = Parser(prog="podium", description="Which policy is better, from the few interactions you have.")
     parser.add_argument("--version", action="version", version=f"podium {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

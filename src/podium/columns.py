@@ -6,8 +6,9 @@ A clean column is an array (N,) of int64, float64, bool, or Python objects that 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,49 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 FILL_HINT = "fill the gaps or drop those rows before comparing."
+INT64 = range(-(2**63), 2**63)
 
 
 def to_array(values: Any) -> Column:
     """Any sequence as an array (N,) or (N, d); a list of tuples or of mixed kinds stays as it is."""
+    if isinstance(values, np.ma.MaskedArray):
+        if not np.ma.is_masked(values):
+            return np.asarray(values.data)
+        gaps = np.asarray(values.data).astype(object)
+        gaps[np.ma.getmaskarray(values)] = None
+        return gaps
     if isinstance(values, np.ndarray):
         return values
+    if isinstance(values, set | frozenset | Mapping):
+        raise PodiumError(f"a {type(values).__name__} is no column", hint="give a list or an array: one value per row.")
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     if hasattr(values, "__array__"):
         return np.asarray(values)
-    values = list(values) if isinstance(values, Iterable) else [values]
+    values = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     kinds = {type(value) for value in values}
-    if kinds <= {list, np.ndarray} and len({len(value) for value in values}) == 1:
-        return np.array(values)
-    if len(kinds) == 1 and not kinds & {tuple, list, dict, set}:
+    if kinds and kinds <= {list, np.ndarray}:
+        try:
+            array = np.array(values)
+        except ValueError:  # rows of several lengths, for the log to refuse
+            return boxed(values)
+        return np.array(values, dtype=object) if array.dtype.kind in "US" else array  # 1 beside "a" stays a number
+    if len(kinds) > 1 and all(issubclass(k, int | float | np.integer | np.floating) and k is not bool for k in kinds):
+        try:
+            return np.array(values, dtype=np.float64)
+        except OverflowError:
+            return boxed(values)
+    if len(kinds) == 1 and not kinds & {tuple, dict, set}:
         return np.array(values, dtype=object) if str in kinds else np.array(values)
-    boxed = np.empty(len(values), dtype=object)
-    boxed[:] = values
-    return boxed
+    return boxed(values)
+
+
+def boxed(values: Sequence[Any]) -> Column:
+    """(N,) the values as they are, whatever they are."""
+    column = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        column[i] = value
+    return column
 
 
 def is_missing(column: Column) -> NDArray[np.bool_]:
@@ -74,6 +99,8 @@ def labels_column(values: Any, what: str, *, mixed_hint: str = "") -> Column:
         )
     refuse_rows(what, "must not be missing", is_missing(column), column, FILL_HINT)
     kind = column.dtype.kind
+    if kind == "u" and column.size and int(column.max()) not in INT64:
+        return column.astype(object)
     if kind in "iu":
         return column.astype(np.int64, copy=False)
     if kind == "f":
@@ -83,8 +110,10 @@ def labels_column(values: Any, what: str, *, mixed_hint: str = "") -> Column:
         return column
     if kind in "mM":
         return column.astype(str).astype(object)
-    if kind in "US":
-        return column.astype(str).astype(object)
+    if kind == "U":
+        return column.astype(object)
+    if kind == "S":
+        return boxed([text.decode(errors="backslashreplace") for text in column.tolist()])
     return uniform_objects(column, what, mixed_hint)
 
 
@@ -103,11 +132,22 @@ def uniform_objects(column: Column, what: str, mixed_hint: str) -> Column:
             mixed_hint or "give every row the same kind of value.",
         )
     if first == "number":
-        whole = all(isinstance(x, numbers.Integral) for x in column)
-        return column.astype(np.int64 if whole else np.float64)
+        if not all(isinstance(x, numbers.Integral) for x in column):
+            return labels_column(column.astype(np.float64), what)
+        return column.astype(np.int64) if all(x in INT64 for x in column) else column
     if first == "truth value":
         return column.astype(bool)
+    refuse_rows(
+        what,
+        "must hold numbers or texts",
+        np.fromiter((not isinstance(x, Hashable) for x in column), bool, len(column)),
+        column,
+        "give one number or text per row.",
+    )
     return column
+
+
+REAL = (numbers.Real, Decimal)  # a Decimal, as databases give it, is a number too
 
 
 def kind_of(value: Any) -> str:
@@ -116,9 +156,12 @@ def kind_of(value: Any) -> str:
         return "text"
     if isinstance(value, bool | np.bool_):
         return "truth value"
-    if isinstance(value, numbers.Number):
+    if isinstance(value, REAL):
         return "number"
     return type(value).__name__
+
+
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def numbers_column(values: Any, what: str, hint: str) -> Floats:
@@ -128,8 +171,10 @@ def numbers_column(values: Any, what: str, hint: str) -> Floats:
         raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
     if column.dtype.kind not in "iufb":
         missing = is_missing(column)
-        bad = np.fromiter((not isinstance(x, numbers.Real) for x in column), bool, len(column))
+        bad = np.fromiter((not isinstance(x, REAL) for x in column), bool, len(column))
         refuse_rows(what, "must be a number", bad | missing, column, hint)
+        huge = np.fromiter((isinstance(x, int) and abs(x) > LARGEST for x in column), bool, len(column))
+        refuse_rows(what, "must be a finite number", huge, column, hint)
     result = column.astype(np.float64, copy=False)
     refuse_rows(what, "must be a finite number", ~np.isfinite(result), column, hint)
     return result
@@ -143,8 +188,8 @@ def times_column(values: Any, what: str) -> Column:
     if column.dtype.kind == "M":
         return column
     if column.dtype.kind in "OU":
-        if all(isinstance(x, numbers.Real) for x in column):
-            return column.astype(np.float64)
+        if all(isinstance(x, REAL) for x in column):
+            return numbers_column(column, what, hint)
         moments = [parse_time(x) for x in column]
         refuse_rows(what, "must be a number or an ISO 8601 date", [m is None for m in moments], column, hint)
         zones = [m is not None and m.tzinfo is not None for m in moments]
@@ -226,7 +271,7 @@ def match_label(text: str, space: Iterable[Any]) -> Any:
     """The action that a text (a header, an option) names; a number if the actions are numbers; else the text."""
     labels = list(space)
     for label in labels:
-        if label == text or str(label) == text:
+        if label == text or str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
             return label
     try:
         number = float(text)

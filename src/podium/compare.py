@@ -18,6 +18,7 @@ from podium.estimate import (
     NORMALIZE,
     MethodResult,
     check_choice,
+    check_seed,
     prepare,
     row_terms,
     run_method,
@@ -62,7 +63,8 @@ def compare(
         repeated (state, action), IPS and DRE every draw
     unit : a column whose rows depend on each other (one person, one device); errors are clustered by it
     lower_is_better : the reward is a cost
-    behavior, actions : the behaviour policy and further actions, if the log does not hold them
+    behavior : the behaviour policy in any policy form, if the log does not hold it
+    actions : the action space, in the order that (N, A) columns follow; it must hold every logged action
     joint : claims hold all together with probability `level` (Holm), not each in its share (Benjamini-Hochberg)
     bootstrap : draws of a paired percentile bootstrap, added to each pair
     seed : of folds, bootstrap and P(best)
@@ -81,6 +83,7 @@ def compare(
         raise PodiumError(f"bootstrap must be a number of draws; it is {bootstrap}", hint="use bootstrap=1000.")
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
+    check_seed(seed)
     log, resolved = prepare(log, policies, behavior, actions, unit)
     if len(resolved) < 2:
         raise PodiumError(
@@ -115,6 +118,7 @@ def compare(
     )
     settings = {
         "estimator": method.name,
+        "assumes": method.assumes,
         "baseline": describe_baseline(baseline),
         "level": float(level),
         "engine": "memory",

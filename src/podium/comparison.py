@@ -159,13 +159,20 @@ class Comparison:
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
-        rule = "" if s["duplicates"] == "by method" else f", duplicates: {s['duplicates']}"
         lines = [
             repr(self.log),
-            f"Ranked by {s['estimator']} with baseline {s['baseline']}{rule}"
+            f"Ranked by {s['estimator']} with baseline {s['baseline']}"
             + (", lower is better" if s["lower_is_better"] else ""),
+            f"Assumes that {s['assumes']}",
             f"Verdicts: {s['verdicts']} at level {s['level']:g}, {s['multiplicity']}",
         ]
+        if len(self.log.latest) < len(self.log):
+            rules = {
+                "by method": "LDE and DiM keep the latest row, IPS and DRE every draw",
+                "latest": "every method keeps the latest row",
+                "all": "every method keeps every draw",
+            }
+            lines.append(f"Repeated (state, action): {rules[s['duplicates']]}")
         if s["unit"] is not None:
             lines.append(f"Rows of one {s['unit']} depend on each other: standard errors are clustered")
         proxies = s["proxies"]

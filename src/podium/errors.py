@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,12 +60,22 @@ def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) ->
 
 def show_value(value: Any) -> str:
     """One cell as a person would write it, cut where it is long."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or value == "":
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or (isinstance(value, str) and not value):
         return "nothing"
     text = f"{value:.10g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(labels: Iterable[Any], most: int = 20) -> str:
+    """Labels as a person would write them in code, so that 1 and '1' differ; cut where there are many.
+
+    >>> listed(["a", "b"]), listed([1, 2, 3], most=2)
+    ("'a', 'b'", '1, 2, ...')
+    """
+    shown = [show_value(x) for x in islice(labels, most + 1)]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 def count(number: int, noun: str) -> str:

@@ -48,6 +48,10 @@ class RowTerms:
     def whole(self) -> bool:
         return len(self.rows) == len(self.policy[0])
 
+    def weight(self, part: slice) -> Floats | None:
+        """How much each row counts in the average: by its state's size where states are averaged, else 1."""
+        return None if self.base_scale is None else self.base_scale[part]
+
     def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
         """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
 
@@ -172,12 +176,17 @@ def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, F
 
 def run_method(terms: RowTerms) -> MethodResult:
     """Estimates and paired differences of all policies from one Gram matrix of the row terms."""
-    parts = [Moments.of(block) for _, block in terms.blocks()]
-    moments = merge(parts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = merge(Moments.of(block) for _, block in terms.blocks())
+    if not np.isfinite(moments.scatter).all():
+        raise PodiumError(
+            f"{terms.estimator.name}: rewards, baseline or weights are too large for floating point numbers",
+            hint="give the rewards in a larger unit, and a baseline from their range.",
+        )
     n, samples, scatter = moments.count, moments.count, moments.scatter
     if terms.groups is not None:
         samples = int(terms.groups.max()) + 1
-        sums = [GroupSums.of(block, terms.groups[part], samples) for part, block in terms.blocks()]
+        sums = [GroupSums.of(block, terms.groups[part], samples, terms.weight(part)) for part, block in terms.blocks()]
         scatter = merge(sums).scatter()
     difference = moments.mean[:, None] - moments.mean[None, :]
     spread = np.diag(scatter)[:, None] + np.diag(scatter)[None, :] - 2 * scatter
@@ -243,7 +252,7 @@ def direct_differences(
     for part, gaps in terms.blocks(pairs):
         moments.append(Moments.of(gaps))
         if terms.groups is not None:
-            sums.append(GroupSums.of(gaps, terms.groups[part], samples))
+            sums.append(GroupSums.of(gaps, terms.groups[part], samples, terms.weight(part)))
     whole = merge(moments)
     squares = np.diag(merge(sums).scatter() if sums else whole.scatter)
     return {pair: (float(whole.mean[c]), float(squares[c])) for c, pair in enumerate(pairs)}
@@ -261,6 +270,11 @@ def try_methods(
         except Unavailable as error:
             unavailable[estimator.name] = error.message
     return results, unavailable
+
+
+def check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise PodiumError(f"seed must be a whole number from 0 on; it is {seed!r}", hint="use seed=0.")
 
 
 def check_choice(what: str, value: Any, choices: Sequence[Any]) -> None:
@@ -347,7 +361,8 @@ def evaluate(
     normalize : "rows" for 1/N as in eq. (lde), "states" for the per-state form of the paper's Example 1
     duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
         repeated (state, action), IPS and DRE every draw
-    behavior, actions : the behaviour policy and further actions, if the log does not hold them
+    behavior : the behaviour policy in any policy form, if the log does not hold it
+    actions : the action space, in the order that (N, A) columns follow; it must hold every logged action
     seed : of the folds of learned baselines
 
     Examples
@@ -360,6 +375,7 @@ def evaluate(
     methods = [find_estimator(e) for e in ([estimators] if isinstance(estimators, str) else estimators)]
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
+    check_seed(seed)
     log, resolved = prepare(log, policies, behavior, actions)
     results, unavailable = try_methods(
         log, resolved, methods, baseline, normalize=normalize, duplicates=duplicates, seed=seed
@@ -385,7 +401,8 @@ def prepare(
             f"log must be a podium.Log; it is {type(log).__name__}",
             hint="make one with podium.read_log(path), podium.Log.from_frame(df) or podium.Log(...).",
         )
-    log = log.with_actions(actions)
+    if len(actions):
+        log = log.with_action_space(actions)
     if behavior is not None:
         log = log.with_behavior(behavior)
     if unit is not None:

@@ -35,6 +35,13 @@ class Estimator:
         """
         return "all" if self.uses_propensity else "latest"
 
+    @property
+    def assumes(self) -> str:
+        """What must hold for its ranking to be right."""
+        if self.uses_propensity:
+            return "the propensities are right, and every action that a policy plays could have been logged"
+        return "no action was logged more often because its reward is high or low"
+
     def reward_units(self, n_actions: int) -> float:
         """What a difference of two scores is multiplied by to be in units of reward.
 

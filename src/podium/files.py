@@ -13,14 +13,18 @@ def write_text(path: str | Path, text: str) -> Path:
     """Write a text file, whole or not at all."""
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
+        if path.is_dir():
+            raise PodiumError(f"cannot write {str(path)!r}: it is a folder", hint="name a file, not a folder.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    except PodiumError:
+        raise
+    except (OSError, ValueError) as error:
         raise PodiumError(
-            f"cannot write {path}: {error.strerror}",
+            f"cannot write {str(path)!r}: {getattr(error, 'strerror', error)}",
             hint="name a file in an existing folder that you may write to.",
         ) from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)
@@ -30,7 +34,7 @@ def write_text(path: str | Path, text: str) -> Path:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise PodiumError(
-                f"cannot write {path}: {error.strerror}", hint="name a file, not a folder, on a disk that has room."
+                f"cannot write {str(path)!r}: {error.strerror}", hint="name a file on a disk that has room."
             ) from error
         raise
     return path

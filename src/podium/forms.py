@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Column, Floats, factorize, labels_column, match_label, numbers_column, plain, to_array
-from podium.errors import PodiumError, count, refuse_rows, show_value
+from podium.columns import (
+    REAL,
+    Codes,
+    Column,
+    Floats,
+    factorize,
+    is_unequal,
+    kind_of,
+    labels_column,
+    match_label,
+    numbers_column,
+    plain,
+    to_array,
+)
+from podium.errors import PodiumError, count, listed, refuse_rows, show_value
 from podium.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
 from podium.log import AGREE, Log, available
 
@@ -90,7 +104,8 @@ def guess_kind(name: str, source: Any) -> str:
         array = to_array(source)
         if array.ndim == 2:
             return "distribution"
-        return "probabilities" if array.dtype.kind == "f" else "actions"
+        fractions = array.dtype.kind == "f" or (array.dtype == object and any(map(is_fraction, array)))
+        return "probabilities" if fractions else "actions"
     if hasattr(source, "predict_proba") or hasattr(source, "predict"):
         return "model"
     if callable(source):
@@ -99,6 +114,11 @@ def guess_kind(name: str, source: Any) -> str:
         f"policy {name!r} has a form that podium does not know: {type(source).__name__}",
         hint="give a column name, an array, a callable, a classifier, a table keyed by state, or a SPEC string.",
     )
+
+
+def is_fraction(value: Any) -> bool:
+    """Whether a value is a number, present, and of a kind that need not be whole."""
+    return isinstance(value, REAL) and not isinstance(value, Integral) and not is_unequal(value)
 
 
 # --- one reader per kind ---------------------------------------------------------------------------------------
@@ -110,7 +130,7 @@ def read_column(name: str, policy: Policy, log: Log) -> Draft:
     if header not in log.columns and not full:
         raise PodiumError(f"policy {name!r}: the log has no column {header!r}", hint=available(log.columns))
     logged = None
-    if header in log.columns:
+    if header in log.columns and not (full and header == log.header("propensity")):  # the log compares those itself
         column = log.columns[header]
         if column.dtype.kind in "OU" and all(isinstance(x, str) for x in column) and not full:
             return read_actions(name, Policy(column), log)
@@ -131,35 +151,67 @@ def read_probabilities(name: str, policy: Policy, log: Log) -> Draft:
 
 
 def read_distribution(name: str, policy: Policy, log: Log) -> Draft:
+    if is_frame(policy.source):  # the names of its columns say which action is which
+        labels, cells = read_cells(name, frame_to_columns(policy.source), log, policy.proxy)
+        return Draft("distribution", labels=labels, matrix=cells, proxy=policy.proxy)
     matrix = probabilities(policy.source, f"policy {name!r}", 2, policy.proxy)
     if matrix.shape[1] != log.n_actions:
         raise PodiumError(
             f"policy {name!r} has {matrix.shape[1]} columns of probabilities; the action space has {log.n_actions}",
-            hint="columns follow log.action_space: " + ", ".join(map(str, log.action_space[:20])) + ".",
+            hint=f"columns follow log.action_space: {listed(log.action_space)}.",
         )
     return Draft("distribution", labels=log.action_space, matrix=matrix, proxy=policy.proxy)
 
 
+def read_cells(name: str, columns: Mapping[str, Column], log: Log, proxy: bool) -> tuple[tuple[Any, ...], Floats]:
+    """Columns named by actions as those actions and a matrix of probabilities, one row per row of the table."""
+    hint = "the columns of a policy's table are the state columns, and one per action that holds its probability."
+    if not columns:
+        raise PodiumError(f"policy {name!r}: its table has no columns of probabilities", hint=hint)
+    cells = [probabilities(c, f"policy {name!r}: column {h!r}", 1, proxy, hint) for h, c in columns.items()]
+    return tuple(match_label(h, log.action_space) for h in columns), np.column_stack(cells)
+
+
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:
-    chosen, labels = factorize(labels_column(policy.source, f"policy {name!r}"))
-    return Draft("actions", labels=tuple(plain(x) for x in labels), chosen=chosen)
+    column = labels_column(policy.source, f"policy {name!r}")
+    chosen, distinct = factorize(column)
+    labels = tuple(plain(x) for x in distinct)
+    fractions = column.dtype.kind == "f" and log.actions.dtype.kind != "f"  # rather probabilities than new actions
+    known = set(log.action_space)
+    strange = [x not in known and (fractions or not may_be_action(x, log)) for x in labels]
+    refuse_rows(
+        f"policy {name!r}",
+        "must choose actions of the log",
+        np.array(strange, dtype=bool)[chosen],
+        column,
+        f"the actions are {listed(log.action_space)}; probabilities are an array of floats, or (N, A).",
+    )
+    return Draft("actions", labels=labels, chosen=chosen)
+
+
+def may_be_action(label: Any, log: Log) -> bool:
+    """Whether a label could be one more action: a text among texts, a number among numbers."""
+    return kind_of(label) == kind_of(log.action_space[0])
 
 
 def read_callable(name: str, policy: Policy, log: Log) -> Draft:
-    answer = to_array(call(name, policy.source, log.states))
-    if answer.ndim == 2 and answer.shape[1] == 1 and log.n_actions > 1:
-        answer = answer[:, 0]
-    read = read_distribution if answer.ndim == 2 else read_actions
+    answer = call(name, policy.source, log.states)
+    if not is_frame(answer):
+        answer = to_array(answer)
+        if answer.ndim == 2 and answer.shape[1] == 1 and log.n_actions > 1:
+            answer = answer[:, 0]
+    read = read_distribution if is_frame(answer) or answer.ndim > 1 else read_actions
     return read(name, Policy(answer, proxy=policy.proxy), log)
 
 
 def read_model(name: str, policy: Policy, log: Log) -> Draft:
     model = policy.source
-    states = log.states
-    if isinstance(states, np.ndarray) and states.ndim == 1 and hasattr(model, "n_features_in_"):
-        states = states.reshape(-1, 1)  # scikit-learn wants a table even of one column
-        if hasattr(model, "feature_names_in_"):
-            states = columns_to_frame(dict(log.state_columns), "pandas")
+    if not hasattr(model, "predict_proba") and not hasattr(model, "predict"):
+        raise PodiumError(
+            f"policy {name!r} is no model: {type(model).__name__} has neither predict_proba nor predict",
+            hint="say what it is with podium.Policy(x, kind=...).",
+        )
+    states = model_states(model, log)
     if hasattr(model, "predict_proba"):
         matrix = probabilities(call(name, model.predict_proba, states), f"policy {name!r}", 2, policy.proxy)
         labels = tuple(plain(x) for x in getattr(model, "classes_", log.action_space))
@@ -174,36 +226,64 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
     return read_actions(name, Policy(answer), log)
 
 
+def model_states(model: Any, log: Log) -> Any:
+    """The states as a scikit-learn model was fitted on them: a table, even of one column, by name if it has names."""
+    if not hasattr(model, "n_features_in_"):
+        return log.states
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and all(h in log.state_columns for h in names):
+        return columns_to_frame({h: log.state_columns[h] for h in names}, "pandas")
+    if is_frame(log.states) and names is None:
+        return np.column_stack([c.astype(object) if c.dtype == object else c for c in log.state_columns.values()])
+    is_column = isinstance(log.states, np.ndarray) and log.states.ndim == 1
+    return log.states.reshape(-1, 1) if is_column else log.states
+
+
 def read_table(name: str, policy: Policy, log: Log) -> Draft:
     table = policy.source
     if isinstance(table, Mapping) and not isinstance(table, ColumnTable):
         return read_mapping(name, table, log, policy.proxy)
-    columns = frame_to_columns(table)
+    columns = frame_to_columns(index_as_column(name, table, log))
     keys = [h for h in log.state_columns if h in columns]
     rows = np.arange(len(log))
     if len(keys) == len(log.state_columns):
         rows = rows_by_state(name, columns, log)
         columns = {h: c for h, c in columns.items() if h not in keys}
     else:
+        partial = [h for h in keys if match_label(h, log.action_space) not in log.action_space]
+        if partial:
+            lacking = [h for h in log.state_columns if h not in columns]
+            raise PodiumError(
+                f"policy {name!r}: its table has the state column {partial[0]!r} and lacks {lacking[0]!r}",
+                hint="give every state column as a key, or none and one row per log row.",
+            )
         size = len(next(iter(columns.values()), ()))
         if size != len(log):
             raise PodiumError(
                 f"policy {name!r}: its table has {count(size, 'row')}; the log has {count(len(log), 'row')}",
-                hint="give one row per log row in the same order, or the state columns "
-                + ", ".join(log.state_columns)
-                + " as keys.",
+                hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
             )
     if list(columns) == [log.header("action")]:
         return read_actions(name, Policy(columns[log.header("action")][rows]), log)
-    matrix = (
-        np.column_stack(
-            [probabilities(c, f"policy {name!r}: column {h!r}", 1, policy.proxy)[rows] for h, c in columns.items()]
-        )
-        if columns
-        else np.zeros((len(log), 0))
+    labels, matrix = read_cells(name, columns, log, policy.proxy)
+    if not policy.proxy:
+        check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
+    return Draft("table", labels=labels, matrix=matrix[rows], proxy=policy.proxy)
+
+
+def index_as_column(name: str, table: Any, log: Log) -> Any:
+    """A pandas frame that holds the states as its index, with the states as columns; other frames as they are."""
+    index = getattr(table, "index", None)
+    if index is None or isinstance(table, ColumnTable):
+        return table
+    if set(index.names) & set(log.state_columns):
+        return table.reset_index()
+    if index.dtype.kind in "iu" or len(index) == 0:
+        return table
+    raise PodiumError(
+        f"policy {name!r}: its table has an index of labels, such as {show_value(index[0])}",
+        hint=f"make the states a column (table.reset_index()), named {', '.join(log.state_columns)}.",
     )
-    labels = tuple(match_label(h, log.action_space) for h in columns)
-    return Draft("table", labels=labels, matrix=matrix, proxy=policy.proxy)
 
 
 def rows_by_state(name: str, columns: Mapping[str, Column], log: Log) -> Codes:
@@ -235,7 +315,7 @@ def rows_by_state(name: str, columns: Mapping[str, Column], log: Log) -> Codes:
 
 
 def read_mapping(name: str, table: Mapping[Any, Any], log: Log, proxy: bool) -> Draft:
-    answers = [table.get(label, MISSING) for label in log.state_labels]
+    answers = [as_mapping(table.get(label, MISSING)) for label in log.state_labels]
     refuse_rows(
         f"policy {name!r}",
         "must name every state",
@@ -245,22 +325,30 @@ def read_mapping(name: str, table: Mapping[Any, Any], log: Log, proxy: bool) -> 
     )
     if all(isinstance(a, Mapping) for a in answers):
         labels = tuple(dict.fromkeys(x for a in answers for x in a))
-        matrix = np.array([[float(a.get(x, 0.0)) for x in labels] for a in answers])
-        return Draft("table", labels=labels, matrix=matrix[log.state_codes], proxy=proxy)
-    array = to_array(answers)
+        cells = {x: to_array([a.get(x, 0.0) for a in answers])[log.state_codes] for x in labels}
+        columns = [probabilities(c, f"policy {name!r}: action {show_value(x)}", 1, proxy) for x, c in cells.items()]
+        matrix = np.column_stack(columns) if columns else np.zeros((len(log), 0))
+        return Draft("table", labels=tuple(plain(x) for x in labels), matrix=matrix, proxy=proxy)
+    rows = all(isinstance(a, tuple) for a in answers) and not set(answers) <= set(log.action_space)
+    array = to_array([list(a) for a in answers] if rows else answers)
     if array.ndim == 2:
         return read_distribution(name, Policy(array[log.state_codes], proxy=proxy), log)
     return read_actions(name, Policy(array[log.state_codes]), log)
+
+
+def as_mapping(answer: Any) -> Any:
+    """A pandas Series as a mapping from its index, so that its order does not matter."""
+    return dict(answer.items()) if hasattr(answer, "index") and hasattr(answer, "items") else answer
 
 
 def read_constant(name: str, policy: Policy, log: Log) -> Draft:
     label = policy.source
     if isinstance(label, str):
         label = match_label(label, log.action_space)
-    if label not in log.action_space:
+    if not isinstance(label, Hashable) or label not in log.action_space:
         raise PodiumError(
             f"policy {name!r}: {show_value(label)} is not an action of this log",
-            hint="the actions are " + ", ".join(map(str, log.action_space[:20])) + "; name more with --actions.",
+            hint=f"the actions are {listed(log.action_space)}; name more with --actions.",
         )
     return Draft("constant", labels=(label,), chosen=np.zeros(len(log), dtype=np.int64))
 
@@ -310,7 +398,7 @@ def call(name: str, function: Callable[[Any], Any], states: Any) -> Any:
         return function(states)
     except PodiumError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PodiumError(
             f"policy {name!r} failed on the log's states: {type(error).__name__}: {error}",
             hint=f"it was called with {describe_states(states)}.",
@@ -324,12 +412,12 @@ def describe_states(states: Any) -> str:
     return f"a frame of {shape} with the columns " + ", ".join(map(str, list(frame_to_columns(states))))
 
 
-def probabilities(values: Any, what: str, dimensions: int, proxy: bool) -> Floats:
+def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: str = "") -> Floats:
     """Numbers in [0, 1]; a proxy may be any number that is not negative."""
     array = to_array(values)
     if array.ndim != dimensions or array.dtype.kind not in "iufb":
         if array.ndim == dimensions == 1:
-            array = numbers_column(array, what, "a probability is a number between 0 and 1.")
+            array = numbers_column(array, what, hint or "a probability is a number between 0 and 1.")
         else:
             raise PodiumError(
                 f"{what} must hold probabilities of shape {'(N,)' if dimensions == 1 else '(N, A)'}; "
@@ -346,6 +434,7 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool) -> Float
         flat, worst = bad.reshape(len(bad), -1), result.reshape(len(bad), -1)
         worst = worst[np.arange(len(bad)), flat.argmax(axis=1)]
         hint = "declare a score that is no probability with podium.Policy(x, proxy=True)."
+        hint = "a score that stands for a probability is a number from 0 on." if proxy else hint
         refuse_rows(what, rule, flat.any(axis=1), worst, hint)
     return result
 
@@ -358,21 +447,27 @@ def check_draft(name: str, draft: Draft, log: Log) -> Draft:
                 f"policy {name!r} has {count(len(part), 'row')}; the log has {count(len(log), 'row')}",
                 hint="a policy gives one answer per log row, in the same order.",
             )
-    repeated = [x for i, x in enumerate(draft.labels) if x in draft.labels[:i]]
-    if repeated:
-        raise PodiumError(
-            f"policy {name!r} names the action {show_value(repeated[0])} twice", hint="name each action once."
-        )
+    known, seen = set(log.action_space), set()
+    for label in draft.labels:
+        if label in seen:
+            raise PodiumError(
+                f"policy {name!r} names the action {show_value(label)} twice", hint="name each action once."
+            )
+        seen.add(label)
+        if label not in known and not may_be_action(label, log):
+            raise PodiumError(
+                f"policy {name!r} names the action {show_value(label)}, which is no action of the log",
+                hint=f"the actions are {listed(log.action_space)}.",
+            )
     if draft.matrix is not None and not draft.proxy:
-        total = draft.matrix.sum(axis=1)
-        refuse_rows(
-            f"policy {name!r}: the sum of a row's probabilities",
-            "must be 1 within 1e-6",
-            np.abs(total - 1) > AGREE,
-            total,
-            f"its actions are {', '.join(map(str, draft.labels[:20]))}; declare scores by Policy(x, proxy=True).",
-        )
+        check_sums(f"policy {name!r}: the sum of a row's probabilities", draft.matrix, draft.labels)
     return draft
+
+
+def check_sums(what: str, matrix: Floats, labels: tuple[Any, ...]) -> None:
+    total = matrix.sum(axis=1)
+    hint = f"its actions are {listed(labels)}; declare scores with podium.Policy(x, proxy=True)."
+    refuse_rows(what, "must be 1 within 1e-6", np.abs(total - 1) > AGREE, total, hint)
 
 
 @dataclass(frozen=True)

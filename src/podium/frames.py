@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Column
+from podium.columns import INT64, Column, is_unequal, kind_of
 from podium.errors import MissingExtra, PodiumError
 
-MODULES = ("pandas.", "polars.", "pyarrow.", "modin.", "cudf.", "narwhals.")
+PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 EXTRAS = {"pandas": "sklearn", "polars": "polars", "pyarrow": "parquet"}
 
 
@@ -34,7 +34,16 @@ def is_frame(thing: Any) -> bool:
     """Whether a thing is a table with named columns."""
     if isinstance(thing, ColumnTable):
         return True
-    return type(thing).__module__.startswith(MODULES) and hasattr(thing, "columns") and hasattr(thing, "shape")
+    return package_of(thing) in PACKAGES and hasattr(thing, "shape") and hasattr(thing, "columns")
+
+
+def package_of(thing: Any) -> str:
+    return type(thing).__module__.split(".")[0]
+
+
+def frame_names(frame: Any) -> list[Any]:
+    """The names of a frame's columns, as the frame knows them."""
+    return list(frame.column_names if package_of(frame) == "pyarrow" else frame.columns)
 
 
 def frame_to_columns(frame: Any) -> dict[str, Column]:
@@ -44,17 +53,16 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
     import narwhals as nw
 
     try:
+        texts = [str(name) for name in frame_names(frame)] if is_frame(frame) else []
+        if twice := [name for name in texts if texts.count(name) > 1]:
+            raise PodiumError(f"the column {twice[0]!r} appears twice", hint="give each column a name of its own.")
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise PodiumError(
-            f"a log cannot be made from {type(frame).__module__}.{type(frame).__name__}",
+            f"columns cannot be read from {type(frame).__module__}.{type(frame).__name__}",
             hint="give a pandas or polars frame or an arrow table; collect a lazy frame first.",
         ) from error
-    names = table.columns
-    repeated = sorted({str(n) for n in names if names.count(n) > 1})
-    if repeated:
-        raise PodiumError(f"the column {repeated[0]!r} appears twice", hint="give each column a name of its own.")
-    return {str(name): series_to_array(table[name]) for name in names}
+    return {str(name): series_to_array(table[name]) for name in table.columns}
 
 
 def series_to_array(series: Any) -> Column:
@@ -73,5 +81,15 @@ def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
         raise MissingExtra(backend, EXTRAS[backend], f"a {backend} frame") from error
     import narwhals as nw
 
-    lists = {name: column.tolist() if column.dtype == object else column for name, column in columns.items()}
+    lists = {name: same_kind(column.tolist()) if column.dtype == object else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def same_kind(values: list[Any]) -> list[Any]:
+    """What frames can hold in one column: values of one kind, with gaps; a mixture becomes texts."""
+    absent = [x is None or is_unequal(x) for x in values]
+    present = [x for x, gap in zip(values, absent, strict=True) if not gap]
+    huge = any(isinstance(x, int) and x not in INT64 for x in present)
+    if huge or len({kind_of(x) for x in present}) > 1:
+        return [None if gap else str(x) for x, gap in zip(values, absent, strict=True)]
+    return values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 PARQUET_ENDINGS = (".parquet", ".pq")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
-WHOLE = re.compile(r"[+-]?\d{1,18}")
+WHOLE = re.compile(r"[+-]?\d{1,300}")
+QUOTED = re.compile(r'"[^"]*"')
 CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
+SAVE_HINT = "save the file as UTF-8."
 
 
 def read_log(
@@ -65,10 +68,14 @@ def read_log(
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a file by header; cells are numbers, texts, or None where empty."""
     path = Path(path)
-    if not path.exists():
-        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
-    if path.is_dir():
+    try:
+        found, folder = path.exists(), path.is_dir()
+    except OSError:  # the name is too long, or a folder may not be entered
+        found, folder = False, False
+    if folder:
         raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
+    if not found:
+        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path)
@@ -93,7 +100,12 @@ def have(columns: Mapping[str, Any]) -> str:
 
 def read_text(path: Path) -> str:
     """The text of a file, or a clear word on why it is none."""
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
     if b"\0" in raw[:65536] or raw[:2] in (b"PK", b"\x1f\x8b"):
         raise PodiumError(
             f"{path.name} is not a text file",
@@ -102,30 +114,45 @@ def read_text(path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        row = raw.count(b"\n", 0, error.start)  # the header is line 0
+        row = rows_in(raw[: error.start].decode("utf-8-sig") + "x", path)  # the byte's own row is the last
         place = f"row {row}" if row else "the header"
         raise PodiumError(
-            f"{path.name} is not UTF-8: {place} holds the byte 0x{raw[error.start]:02x}",
-            hint="save the file as UTF-8.",
+            f"{path.name} is not UTF-8: {place} holds the byte 0x{raw[error.start]:02x}", hint=SAVE_HINT
         ) from error
+
+
+def rows_in(content: str, path: Path) -> int:
+    """How many rows a text holds, header excluded."""
+    if path.suffix.lower() in JSON_ENDINGS:
+        return sum(1 for line in content.split("\n") if line.strip())
+    lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator_of(content, path))
+    return sum(1 for row in lines if row) - 1
+
+
+def separator_of(content: str, path: Path) -> str:
+    """A comma; a tab or semicolon where the header has no comma outside quotes."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    header = QUOTED.sub("", next((line for line in content.splitlines() if line.strip()), ""))
+    return next((s for s in ",\t;" if s in header), ",")
 
 
 def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
     """A CSV file; the separator is a comma, or a semicolon or tab where the header has no comma."""
     content = read_text(path)
-    first = content.split("\n", 1)[0]
-    separator = next((s for s in ",\t;" if s in first), ",") if path.suffix != ".tsv" else "\t"
-    reader = csv.reader(content.splitlines(keepends=True), delimiter=separator, strict=True)
+    lines = io.StringIO(content, newline="")  # lines end as CSV lines do; a cell may hold any other separator
+    reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []
     try:
-        rows.extend(row for row in reader if row)
+        rows.extend(row for row in reader if row and not (len(row) == 1 and row[0].isspace()))
     except csv.Error as error:
+        place = f"row {len(rows)}" if rows else "the header"
         raise PodiumError(
-            f"{path.name}: row {max(len(rows), 1)} or the next cannot be read: {error}",
-            hint='write a quote inside a quoted cell as "".',
+            f"{path.name}: {place} cannot be read: {error}",
+            hint='close every quote, and write a quote inside a quoted cell as "".',
         ) from error
     if not rows:
-        raise PodiumError(f"{path.name} is empty", hint="a log has a header line and one line per interaction.")
+        raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
     header, *body = rows
     header = [h.strip() for h in header]
     for i, name in enumerate(header):
@@ -136,7 +163,7 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
                 f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
             )
     if not body:
-        raise PodiumError(f"{path.name} has a header and no rows", hint="a log needs at least one logged interaction.")
+        raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
     widths = np.fromiter(map(len, body), np.int64, len(body))
     ragged = np.flatnonzero(widths != len(header))
     if ragged.size:
@@ -152,46 +179,52 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
 def type_cells(cells: Sequence[str], as_text: bool) -> Column:
     """A column of a CSV file as whole numbers, numbers or texts; a mixture stays one, for the log to refuse."""
     if not as_text:
+        stripped = [cell.strip() for cell in cells]
+        as_text = any(map(CODE.fullmatch, stripped))
+    if not as_text:
         try:
-            column = np.array(cells, dtype=np.str_).astype(np.float64) if "_" not in "".join(cells) else None
+            column = np.fromiter(map(float, stripped), np.float64) if "_" not in "".join(stripped) else None
         except ValueError:
             column = None
-        if column is not None and not any(map(CODE.fullmatch, cells)):
-            if all(map(WHOLE.fullmatch, cells)):
-                return np.array(cells, dtype=np.str_).astype(np.int64)
-            return column
+        if column is not None:
+            return to_array([int(cell) for cell in stripped]) if all(map(WHOLE.fullmatch, stripped)) else column
     mixed = np.empty(len(cells), dtype=object)
-    numeric = not as_text and not any(CODE.fullmatch(c.strip()) for c in cells)
-    mixed[:] = [cell_value(c, numeric) for c in cells]
+    mixed[:] = [cell_value(c, not as_text) for c in cells]
     return mixed
 
 
 def cell_value(cell: str, numeric: bool) -> Any:
     if not cell:
         return None
-    return float(cell) if numeric and NUMBER.fullmatch(cell.strip()) else cell
+    if numeric and NUMBER.fullmatch(cell.strip()):
+        return int(cell) if WHOLE.fullmatch(cell.strip()) else float(cell)
+    return cell
 
 
 def read_json_lines(path: Path) -> dict[str, Column]:
     """One JSON object per line; a list or an object as a value becomes several columns."""
     content = read_text(path)
-    if not content.strip():
-        raise PodiumError(f"{path.name} is empty", hint="a log has one JSON object per line.")
+    hint = "write one JSON object per line."
     records: list[dict[str, Any]] = []
-    for number, line in enumerate(content.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for line in filter(str.strip, content.split("\n")):
+        place = f"{path.name}: row {len(records) + 1}"
         try:
-            record = json.loads(line, object_pairs_hook=unrepeated)
-        except ValueError as error:
-            raise PodiumError(
-                f"{path.name}: row {number} is not valid JSON: {error}",
-                hint="write one JSON object per line.",
-            ) from error
-        if not isinstance(record, dict):
-            raise PodiumError(f"{path.name}: row {number} is no JSON object", hint="write one JSON object per line.")
-        records.append(flatten(record))
+            record = json.loads(line, object_pairs_hook=Pairs)
+            pairs = list(flatten(record)) if isinstance(record, Pairs) else None
+        except json.JSONDecodeError as error:
+            raise PodiumError(f"{place} is not valid JSON: {error.msg} (character {error.colno})", hint) from error
+        except RecursionError as error:
+            raise PodiumError(f"{place} is nested too deeply", hint="give numbers, texts and short lists.") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise PodiumError(f"{place} is not valid JSON: {error}", hint) from error
+        if pairs is None:
+            raise PodiumError(f"{place} is no JSON object", hint)
+        if twice := repeated(name for name, _ in pairs):
+            raise PodiumError(f"{place}: the column {twice!r} appears twice", hint="give each column its own name.")
+        records.append(dict(pairs))
     names = list(dict.fromkeys(name for record in records for name in record))
+    if not names:
+        raise PodiumError(f"{path.name} is empty", hint)
     return {name: json_column([record.get(name) for record in records]) for name in names}
 
 
@@ -200,26 +233,30 @@ def json_column(values: list[Any]) -> Column:
     return column if column.ndim == 1 else np.array(values, dtype=object)
 
 
-def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen = dict(pairs)
-    if len(seen) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(n for n in names if names.count(n) > 1)
-        raise ValueError(f"the column {twice!r} appears twice")
-    return seen
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as its members in order, so that a repeated name is seen."""
 
 
-def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
-    """{"state": [1, 2], "pi_new": {"a": 1}} -> {"state[0]": 1, "state[1]": 2, "pi_new:a": 1}."""
-    flat: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, list):
-            flat |= {f"{name}[{i}]": v for i, v in enumerate(value)}
-        elif isinstance(value, dict):
-            flat |= {f"{name}:{key}": v for key, v in value.items()}
-        else:
-            flat[name] = value
-    return flat
+def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0] 1, state[1] 2, pi_new:a 1."""
+    if isinstance(value, Pairs):
+        for key, member in value:
+            yield from flatten(member, f"{name}:{key}" if name else key)
+    elif isinstance(value, list):
+        for i, member in enumerate(value):
+            yield from flatten(member, f"{name}[{i}]")
+    else:
+        yield name, value
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that appears twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def read_parquet(path: Path) -> dict[str, Column]:
@@ -234,5 +271,5 @@ def read_parquet(path: Path) -> dict[str, Column]:
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
     if table.num_rows == 0:
-        raise PodiumError(f"{path.name} has no rows", hint="a log needs at least one logged interaction.")
+        raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
     return frame_to_columns(table)

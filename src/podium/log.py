@@ -16,16 +16,18 @@ from podium.columns import (
     Floats,
     combine_codes,
     factorize,
+    is_missing,
     labels_column,
     numbers_column,
     plain,
     times_column,
     to_array,
 )
-from podium.errors import PodiumError, count, refuse_rows, show_value
-from podium.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
+from podium.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame
 
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
+LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
 
 
@@ -74,6 +76,13 @@ class Log:
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
         if len(rewards) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+        refuse_rows(
+            self.column("reward"),
+            f"must lie within -{LARGEST:g} and {LARGEST:g}",
+            np.abs(rewards) > LARGEST,
+            rewards,
+            "give the rewards in a larger unit.",
+        )
         self._set(rewards=rewards)
         self._set(states=self.states if is_frame(self.states) else to_array(self.states))
         self._set(state_columns=self._check_states())
@@ -87,11 +96,7 @@ class Log:
             self._set(times=times_column(self.times, self.column("time")))
             self._check_length("time", len(self.times))
         if self.units is not None:
-            units = to_array(self.units)
-            mixed = units.dtype == object and len({isinstance(x, str) for x in units if x is not None}) > 1
-            if mixed:  # a unit is only a name, so 7 and "7b" may stand side by side
-                units = np.array([x if x is None else str(x) for x in units], dtype=object)
-            self._set(units=labels_column(units, self.column("unit")))
+            self._set(units=units_column(self.units, self.column("unit")))
             self._check_length("unit", len(self.units))
         if self.propensities is not None:
             self._set(propensities=self._check_propensities(self.propensities))
@@ -117,7 +122,7 @@ class Log:
     def _check_length(self, role: str, rows: int) -> None:
         if rows != len(self.rewards):
             raise PodiumError(
-                f"{self.column(role)} has {rows} rows; {self.column('reward')} has {len(self.rewards)}",
+                f"{self.column(role)} has {count(rows, 'row')}; {self.column('reward')} has {len(self.rewards):,}",
                 hint="every column describes the same rows, in the same order.",
             )
 
@@ -147,6 +152,8 @@ class Log:
 
     def _code_actions(self) -> None:
         codes, observed = factorize(self.actions)
+        if isinstance(self.action_space, str | set | frozenset):
+            raise PodiumError("the action space must be a list", hint="columns of probabilities follow its order.")
         if len(self.action_space) == 0:
             self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
             return
@@ -162,16 +169,17 @@ class Log:
             "must be in the action space",
             codes < 0,
             self.actions,
-            "the action space is " + ", ".join(map(str, space)) + "; name every action that may be taken.",
+            f"the action space is {listed(space)}; name every action that may be taken.",
         )
         self._set(action_space=space, action_codes=codes)
 
-    def _check_propensities(self, values: Any) -> Floats:
-        what = self.column("propensity")
+    def _check_propensities(self, values: Any, what: str = "") -> Floats:
+        what = what or self.column("propensity")
         hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
         p = numbers_column(values, what, hint)
         self._check_length("propensity", len(p))
         refuse_rows(what, "must be > 0", p <= 0, p, hint)
+        refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
         refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
         return p
 
@@ -185,7 +193,8 @@ class Log:
         self._set(action_space=enlarged.action_space, behavior=full)
         logged = policy.logged
         if self.propensities is None:
-            self._set(propensities=self._check_propensities(logged))
+            what = "the behaviour policy's probability of the logged action"
+            self._set(propensities=self._check_propensities(logged, what))
             return
         refuse_rows(
             self.column("propensity"),
@@ -268,6 +277,23 @@ class Log:
             behavior = np.hstack([behavior, np.zeros((len(self), len(extra)))])
         return self._copy(action_space=self.action_space + extra, behavior=behavior)
 
+    def with_action_space(self, labels: Sequence[Any]) -> Log:
+        """The same log over this action space, in this order; it must hold every logged action."""
+        twin = self._copy(action_space=tuple(labels), behavior=None)
+        twin._code_actions()
+        if self.behavior is not None:
+            known = [x for x in self.action_space if x in set(twin.action_space)]
+            lost = self.behavior[:, [x not in set(known) for x in self.action_space]]
+            if np.any(lost > AGREE):
+                raise PodiumError(
+                    "the behaviour policy plays actions that the action space lacks", hint="name every action."
+                )
+            behavior = np.zeros((len(self), twin.n_actions))
+            for label in known:
+                behavior[:, twin.action_space.index(label)] = self.behavior[:, self.action_space.index(label)]
+            twin._set(behavior=behavior)
+        return twin
+
     def with_behavior(self, policy: Any) -> Log:
         """The same log with this behaviour policy (any policy form), checked against the propensities."""
         twin = self._copy(behavior=policy)
@@ -279,7 +305,7 @@ class Log:
         if column not in self.columns and column not in self.state_columns:
             raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
         values = self.columns[column] if column in self.columns else self.state_columns[column]
-        units = labels_column(values, f"column {column!r}")
+        units = units_column(values, f"column {column!r}")
         log = self._copy(units=units, names={**self.names, "unit": column})
         if self.states_guessed and column in self.state_columns and len(self.state_columns) > 1:
             rest = {name: c for name, c in self.state_columns.items() if name != column}
@@ -317,6 +343,7 @@ class Log:
         for role, name in named.items():
             if name is not None and name not in columns:
                 raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+        check_roles(action, reward, propensity, state)
         p_name = propensity or "propensity"
         names = {role: name for role, name in named.items() if name is not None}
         for role in ("propensity", "time"):
@@ -342,20 +369,20 @@ class Log:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
-        if self.columns:
-            return columns_to_frame(dict(self.columns), backend)
         columns: dict[str, Column] = dict(self.state_columns)
-        columns |= {"action": self.actions, "reward": self.rewards}
+        columns |= {self.header("action"): self.actions, self.header("reward"): self.rewards}
         if self.propensities is not None:
-            columns["propensity"] = self.propensities
+            columns[self.header("propensity")] = self.propensities
         if self.behavior is not None:
             for j, label in enumerate(self.action_space):
-                columns[f"propensity:{label}"] = self.behavior[:, j]
+                columns[f"{self.header('propensity')}:{label}"] = self.behavior[:, j]
         if self.times is not None:
-            columns["time"] = self.times
+            columns[self.header("time")] = self.times
         if self.units is not None:
-            columns["unit"] = self.units
-        return columns_to_frame(columns, backend)
+            columns[self.header("unit")] = self.units
+        return columns_to_frame(
+            {**self.columns, **{h: c for h, c in columns.items() if h not in self.columns}}, backend
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """What the JSON output says of the log."""
@@ -373,6 +400,14 @@ class Log:
             f"Log: {count(len(self), 'row')}, {len(self.latest):,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
         )
+
+
+def units_column(values: Any, what: str) -> Column:
+    """A clean column of units; a unit is only a name, so 7 and "7b" may stand side by side."""
+    units = to_array(values)
+    if units.dtype == object and len({isinstance(x, str) for x in units[~is_missing(units)]}) > 1:
+        units = np.array([x if missing else str(x) for x, missing in zip(units, is_missing(units), strict=True)])
+    return labels_column(units, what)
 
 
 def available(columns: Mapping[str, Any]) -> str:
@@ -403,12 +438,25 @@ def spread_rows(states: Column, name: str) -> dict[str, Column]:
     return {f"{name}[{j}]": to_array([row[j] for row in states]) for j in range(width)}
 
 
+def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
+    """What happened after a state was seen is no state, and one column plays one of these roles."""
+    taken = {action: "action"}
+    states = [state] if isinstance(state, str) else list(state or ())
+    roles = [(reward, "reward"), (propensity or "propensity", "propensity"), *((s, "state") for s in states)]
+    for name, role in roles:
+        if taken.setdefault(name, role) != role:
+            raise PodiumError(
+                f"the column {name!r} cannot be both the {taken[name]} and the {role}",
+                hint="name another column, or leave the option out.",
+            )
+
+
 def pick_states(
     columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
 ) -> list[str]:
     """The state columns: those that are named, else all that are nothing else."""
     if state is not None:
-        chosen = [state] if isinstance(state, str) else list(state)
+        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
         for name in chosen:
             if name not in columns:
                 raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
@@ -421,5 +469,7 @@ def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -
     if len(chosen) == 1:
         return columns[chosen[0]]
     if frame is not None and not isinstance(frame, ColumnTable):
-        return frame.select(chosen) if hasattr(frame, "select") else frame[chosen]
+        own = [name for name in frame_names(frame) if str(name) in chosen]
+        own.sort(key=lambda name: chosen.index(str(name)))
+        return frame.select(own) if hasattr(frame, "select") else frame[own]
     return ColumnTable({name: columns[name] for name in chosen})

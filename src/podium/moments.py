@@ -48,15 +48,15 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """Sums (J, K) of the row terms of each group, and the sizes (J,) of the groups."""
+    """Sums (J, K) of the row terms of each group, and the sizes (J,) of the groups: their rows, or weights of rows."""
 
     sizes: Floats
     sums: Floats
 
     @classmethod
-    def of(cls, terms: Floats, groups: Codes, n_groups: int) -> GroupSums:
+    def of(cls, terms: Floats, groups: Codes, n_groups: int, weights: Floats | None = None) -> GroupSums:
         sums = np.column_stack([group_sums(groups, column, n_groups) for column in terms.T])
-        return cls(np.bincount(groups, minlength=n_groups).astype(float), sums)
+        return cls(np.bincount(groups, weights, n_groups).astype(float), sums)
 
     def __add__(self, other: GroupSums) -> GroupSums:
         return GroupSums(self.sizes + other.sizes, self.sums + other.sums)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.columns import Codes, Floats
-from podium.errors import PodiumError, count, refuse_rows
+from podium.errors import PodiumError, count, listed, refuse_rows
 from podium.forms import Draft, Policy, draft_policy
 from podium.log import AGREE, Log
 
@@ -76,8 +76,7 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     for name, draft in drafts.items():
         new = [x for x in draft.labels if x not in set(log.action_space)]
         if new:
-            shown = ", ".join(str(x) for x in new[:5]) + (", ..." if len(new) > 5 else "")
-            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {listed(new, 5)}.")
             log = log.with_actions(new)
     rows = tuple(align(name, draft, log) for name, draft in drafts.items())
     warnings += [w for p in rows if (w := conflicting_rows(p, log))]
@@ -87,15 +86,15 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
 def named_policies(log: Log, policies: Any) -> dict[str, Any]:
     """The candidates by name: a mapping, names of the log's pi_ columns, or all of those columns."""
     own = policies_in(log)
+    if (policies is None and not own) or (isinstance(policies, Mapping | Sequence) and not policies):
+        raise PodiumError(
+            "no policies to compare",
+            hint="give policies={'name': ...} or --policy NAME=SPEC, or add pi_<name> columns to the log.",
+        )
     if policies is None:
-        if not own:
-            raise PodiumError(
-                "no policies to compare",
-                hint="give policies={'name': ...} or --policy NAME=SPEC, or add pi_<name> columns to the log.",
-            )
-        return own
+        policies = own
     if isinstance(policies, Mapping):
-        if not all(isinstance(name, str) for name in policies):
+        if not all(isinstance(name, str) and name.strip() for name in policies):
             raise PodiumError("a policy's name must be a text", hint="give policies={'name': ...}.")
         return dict(policies)
     if isinstance(policies, Sequence) and not isinstance(policies, str) and all(isinstance(p, str) for p in policies):

@@ -37,12 +37,12 @@ def parse_spec(spec: str, log: Log) -> Policy:
         if texts and all(h in columns for h in texts):  # keys are read as the log reads them
             columns = read_columns(spec, texts)
         return Policy(ColumnTable(columns), kind="table")
-    if rest and head.replace(".", "").replace("_", "").isalnum():
-        return Policy(load_object(head, rest))
+    if rest and all(part.isidentifier() for part in head.split(".")):
+        return Policy(load_object(head, rest, "policy"))
     raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
 
 
-def load_object(module: str, name: str) -> Any:
+def load_object(module: str, name: str, what: str) -> Any:
     """An object of an importable module, looked for in the current folder first."""
     here = str(Path.cwd())
     if here not in sys.path:
@@ -51,9 +51,11 @@ def load_object(module: str, name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except (Exception, SystemExit) as error:  # a module may do anything when it is loaded
+        reason = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise PodiumError(
-            f"cannot load the policy {module}:{name}: {error}", hint=f"a SPEC is one of {FORMS}."
+            f"cannot load the {what} {module}:{name}: {reason}",
+            hint="write package.module:object; modules are looked for in the current folder first.",
         ) from error
     return found
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from podium.columns import Column, is_missing, to_array
 from podium.errors import MissingExtra, PodiumError, refuse_rows
 from podium.frames import columns_to_frame
 from podium.log import Log
 
-ROW = "podium row number"
+ROW, CHOICE = "podium row number", "podium choice"
 
 
 def chosen_actions(name: str, expression: str, log: Log) -> Column:
@@ -18,26 +20,26 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
     except ImportError as error:
         raise MissingExtra("duckdb", "duckdb", "a policy in SQL") from error
     visible = visible_columns(log)
-    table = columns_to_frame({**visible, ROW: _row_numbers(log)}, "pyarrow")
+    rows = np.arange(len(log))
+    table = columns_to_frame({**visible, ROW: rows}, "pyarrow")
     with duckdb.connect(":memory:", config={"threads": 1, "enable_external_access": False}) as connection:
         connection.execute("SET python_enable_replacements = false")
         connection.register("log", table)
         connection.execute("SET lock_configuration = true")
-        query = f'SELECT ({expression}\n) AS action FROM log ORDER BY "{ROW}"'
+        query = f'SELECT ({expression}\n) AS "{CHOICE}", "{ROW}" FROM log ORDER BY "{ROW}"'
         try:
-            if len(connection.extract_statements(query)) != 1:
-                raise PodiumError(f"policy {name!r}: the SQL must be one expression", hint=columns_hint(visible))
-            answer = connection.execute(query).fetchnumpy()["action"]
+            one = len(connection.extract_statements(query)) == 1
+            answer = connection.execute(query).fetchnumpy() if one else {}
         except duckdb.Error as error:
             first = str(error).split("\n")[0]
             raise PodiumError(f"policy {name!r}: the SQL cannot be run: {first}", hint=columns_hint(visible)) from error
-    column = to_array(answer.filled(None) if answer.dtype == object and hasattr(answer, "filled") else answer)
-    empty = getattr(answer, "mask", is_missing(column))
-    if len(column) == len(log):
-        refuse_rows(
-            f"policy {name!r}", "must choose an action in every row", empty | is_missing(column),
-            column.astype(object), "add an ELSE to the CASE.",
-        )  # fmt: skip
+    if set(answer) != {CHOICE, ROW} or not np.array_equal(answer[ROW], rows):
+        raise PodiumError(
+            f"policy {name!r}: the SQL must be one expression with one value per row", hint=columns_hint(visible)
+        )
+    column = to_array(answer[CHOICE])
+    hint = "add an ELSE to the CASE."
+    refuse_rows(f"policy {name!r}", "must choose an action in every row", is_missing(column), column, hint)
     return column
 
 
@@ -52,9 +54,3 @@ def visible_columns(log: Log) -> dict[str, Column]:
 def columns_hint(visible: dict[str, Column]) -> str:
     names = ", ".join(f'"{h}"' if not h.isidentifier() else h for h in visible)
     return f"write CASE WHEN ... THEN 'a' ELSE 'b' END over {names}; a policy may not see action or reward."
-
-
-def _row_numbers(log: Log) -> Column:
-    import numpy as np
-
-    return np.arange(len(log))

@@ -13,7 +13,7 @@ from podium.baselines import describe_baseline
 from podium.columns import Floats, group_sums, to_array
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, check_choice, prepare, row_terms
+from podium.estimate import DUPLICATES, NORMALIZE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
 from podium.log import Log
 from podium.moments import GroupSums, merge
@@ -157,6 +157,7 @@ def compare_states(
     method = find_estimator(estimator)
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
+    check_seed(seed)
     if not delta >= 0:
         raise PodiumError(
             f"delta must not be negative; it is {delta!r}",
