@@ -5,7 +5,7 @@ log -> policies -> estimate -> compare -> report
 
 from typing import TYPE_CHECKING, Any
 
-from podium.compare import compare
+from podium.compare import compare, plan
 from podium.comparison import Comparison, Interval, Pair
 from podium.diagnostics import Diagnosis, diagnose
 from podium.errors import PodiumError
@@ -14,6 +14,7 @@ from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.forms import Policy
 from podium.io import read_log
 from podium.log import Log
+from podium.planning import Plan
 from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
@@ -35,6 +36,7 @@ __all__ = [
     "Interval",
     "Log",
     "Pair",
+    "Plan",
     "PodiumError",
     "Policy",
     "StateComparison",
@@ -43,6 +45,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "kendall",
+    "plan",
     "read_log",
     "regret",
     "score",

@@ -222,7 +222,7 @@ def neighbour_means(log: Log, neighbours: int = NEIGHBOURS) -> Floats:
 
     Nearest states are added whole until they hold 10 other rows. Text columns must match: rows of the same
     texts are neighbours, by distance in the numeric columns (standardised); a row without neighbours gets the
-    leave-one-out mean of all rows.
+    leave-one-out mean of all rows. With `neighbours=0` only rows of the same state count.
     """
     rewards, states = log.rewards, log.state_codes
     if len(log) == 1:
@@ -231,7 +231,7 @@ def neighbour_means(log: Log, neighbours: int = NEIGHBOURS) -> Floats:
     counts = np.bincount(states).astype(float)
     sums = group_sums(states, rewards - centre, log.n_states)
     numeric = [c for c in log.state_columns.values() if c.dtype.kind in "iufb"]
-    if numeric:
+    if numeric and neighbours:
         texts = [c for c in log.state_columns.values() if c.dtype.kind not in "iufb"]
         points = np.column_stack([standardise(c[log.first_rows]) for c in numeric])
         counts, sums = add_nearest_states(points, [c[log.first_rows] for c in texts], counts, sums, neighbours)

@@ -1,6 +1,7 @@
-"""The command `podium`: demo, compare, evaluate, states, check.
+"""The command `podium`: demo, compare, evaluate, states, check, plan.
 
-Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); 130 interrupted.
+Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
+4 the opposite holds; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from podium import __version__
-from podium.compare import compare
+from podium.compare import compare, plan
 from podium.diagnostics import diagnose
+from podium.display import wrap
 from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
@@ -66,25 +68,23 @@ def drop_output() -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    log = open_log(options)
-    result = compare(
-        log,
-        policies_of(options),
-        options.estimator,
-        baseline_of(options.baseline),
-        options.level,
-        unit=None if options.unit is None else options.unit,
-        lower_is_better=options.lower_is_better,
-        behavior=options.behavior,
-        joint=options.joint,
-        bootstrap=options.bootstrap,
-        **method_options(options),
-    )
+    result = compare(open_log(options), policies_of(options), bootstrap=options.bootstrap, **judge_options(options))
+    gate = result.gate(options.gate) if options.gate is not None else None
     if options.html is not None:
         result.report(options.html)
-    show(result, options)
-    if options.html and not options.json:
-        print(f"\nReport: {options.html}")
+    show(result, options, {} if gate is None else {"gate": gate.to_dict()})
+    if not options.json:
+        if gate is not None:
+            print("\n" + wrap(gate.sentence(), terminal_width(), ""))
+        if options.html:
+            print(f"\nReport: {options.html}")
+    return gate.exit_code if gate is not None else 0
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    show(
+        plan(open_log(options), policies_of(options), difference=options.difference, **judge_options(options)), options
+    )
     return 0
 
 
@@ -116,7 +116,7 @@ def run_states(options: argparse.Namespace) -> int:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    show(diagnose(open_log(options), policies_of(options), behavior=options.behavior), options)
+    show(diagnose(open_log(options), policies_of(options), **judge_options(options)), options)
     return 0
 
 
@@ -173,6 +173,20 @@ def baseline_of(text: str) -> Any:
     return text
 
 
+def judge_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that compare, check and plan share."""
+    return {
+        "estimator": options.estimator,
+        "baseline": baseline_of(options.baseline),
+        "level": options.level,
+        "verdicts": options.verdicts,
+        "lower_is_better": options.lower_is_better,
+        "behavior": options.behavior,
+        "joint": options.joint,
+        **method_options(options),
+    }
+
+
 def method_options(options: argparse.Namespace) -> dict[str, Any]:
     return {"normalize": options.normalize, "duplicates": options.duplicates, "seed": options.seed}
 
@@ -188,11 +202,15 @@ def split(text: str) -> list[str]:
 # --- output ----------------------------------------------------------------------------------------------------
 
 
-def show(result: Any, options: argparse.Namespace) -> None:
+def show(result: Any, options: argparse.Namespace, more: Mapping[str, Any] | None = None) -> None:
     """A result as JSON, or as tables that fit the terminal; plain when piped."""
     if options.json:
         plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-        print(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=plain, default=plain_json))
+        print(
+            json.dumps(
+                result.to_dict() | dict(more or {}), indent=1, allow_nan=False, ensure_ascii=plain, default=plain_json
+            )
+        )
         return
     bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print(result.text(terminal_width(), bold))
@@ -228,13 +246,20 @@ def build_parser() -> argparse.ArgumentParser:
     compare_ = commands.add_parser("compare", help="rank the policies and judge every pair")
     add_log(compare_)
     add_method(compare_)
-    compare_.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS or DiM (default: %(default)s)")
-    compare_.add_argument("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
-    compare_.add_argument("--joint", action="store_true", help="claims hold all together, not each in its share")
+    add_judge(compare_)
+    compare_.add_argument("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     compare_.add_argument("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     compare_.add_argument("--html", metavar="FILE", help="also write a report")
-    compare_.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
     compare_.set_defaults(run=run_compare)
+
+    plan_ = commands.add_parser("plan", help="rows needed, and what to log more of")
+    add_log(plan_)
+    add_method(plan_)
+    add_judge(plan_)
+    plan_.add_argument(
+        "--difference", type=float, required=True, metavar="D", help="the smallest difference in reward that matters"
+    )
+    plan_.set_defaults(run=run_plan)
 
     evaluate_ = commands.add_parser("evaluate", help="the table of estimates alone")
     add_log(evaluate_)
@@ -251,6 +276,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="what the log can and cannot say about the policies")
     add_log(check)
+    add_method(check)
+    add_judge(check)
     check.set_defaults(run=run_check)
     return parser
 
@@ -270,6 +297,14 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="append", metavar="COL", help="read a column of numbers as names")
     parser.add_argument("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_judge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--estimator", help="posterior, LDE, DRE, IPS or DiM (default: posterior where it can be used)")
+    parser.add_argument("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
+    parser.add_argument("--verdicts", metavar="NAME", help="posterior, gated, paired t, bootstrap t or sign flip")
+    parser.add_argument("--joint", action="store_true", help="claims hold all together, not each in its share")
+    parser.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.baselines import describe_baseline
 from podium.bootstrap import bootstrap_differences
-from podium.comparison import Comparison, Interval, Pair, Ranked
+from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
 from podium.estimate import (
     DUPLICATES,
@@ -25,20 +25,24 @@ from podium.estimate import (
     try_methods,
     value_table,
 )
-from podium.estimators import ESTIMATORS, Estimator, find_estimator
+from podium.estimators import ESTIMATORS, LDE, Estimator, find_estimator
+from podium.judge import judge, pick_procedure, why_no_posterior
 from podium.log import Log
-from podium.verdicts import PROCEDURE, Verdicts, paired_t, probability_best
+from podium.pairs import pair_indices
+from podium.planning import Plan, make_plan
+from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, max_t, two_sided
 
-TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
+TIE = 1e-12  # scores this close, relative to the size of what they sum, differ by rounding alone
 
 
 def compare(
     log: Log,
     policies: Any = None,
-    estimator: str | Estimator = "LDE",
+    estimator: str | Estimator | None = None,
     baseline: Any = "mean",
     level: float = 0.95,
     *,
+    verdicts: str | None = None,
     normalize: str = "rows",
     duplicates: str | None = None,
     unit: str | None = None,
@@ -55,9 +59,12 @@ def compare(
     ----------
     log : the logged interactions
     policies : name -> policy in any form (see `podium.policies`); None for the log's own pi_ columns
-    estimator : the method that ranks: "LDE", "DRE", "IPS" or "DiM"
+    estimator : what ranks: "posterior", "LDE", "DRE", "IPS" or "DiM"; by default the posterior where it can be
+        used, else LDE
     baseline : "mean", a number, "linear", "state", q(s, a), v(s), an object with fit/predict, or an array
     level : of the intervals and claims
+    verdicts : the procedure that judges pairs: "posterior", "gated", "paired t", "bootstrap t" or "sign flip"; by
+        default the posterior where it can be used, else gated (see `podium.judge`)
     normalize : "rows" for 1/N, "states" for the per-state form of the paper's Example 1
     duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
         repeated (state, action), IPS and DRE every draw
@@ -65,9 +72,9 @@ def compare(
     lower_is_better : the reward is a cost
     behavior : the behaviour policy in any policy form, if the log does not hold it
     actions : the action space, in the order that (N, A) columns follow; it must hold every logged action
-    joint : claims hold all together with probability `level` (Holm), not each in its share (Benjamini-Hochberg)
-    bootstrap : draws of a paired percentile bootstrap, added to each pair
-    seed : of folds, bootstrap and P(best)
+    joint : claims hold all together with probability `level` (max-T), not each in its share (Benjamini-Hochberg)
+    bootstrap : draws of a paired percentile bootstrap of the method's differences, added to each pair
+    seed : of folds, resampling and P(best)
 
     Examples
     --------
@@ -76,7 +83,8 @@ def compare(
     >>> podium.compare(log, {"always a": "constant:a", "always b": "constant:b"}).ranking
     ['always a', 'always b']
     """
-    method = find_estimator(estimator)
+    by_posterior = estimator is None or str(estimator).lower() == "posterior"
+    method = LDE if estimator is None or by_posterior else find_estimator(estimator)
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
     if bootstrap < 0:
@@ -90,40 +98,63 @@ def compare(
             f"a comparison needs at least two policies; there is {len(resolved)}: {', '.join(resolved.names)}",
             hint="add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
         )
+    procedure, obstacle = pick_procedure(log, resolved, verdicts)
+    if by_posterior and estimator is not None and obstacle:
+        raise PodiumError(f"the posterior cannot rank: {obstacle}", hint="use estimator='LDE', or leave it out.")
     options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
     main = run_method(row_terms(log, resolved, method, baseline, **options))
-    others = [e for e in ESTIMATORS.values() if e != method]
-    results, unavailable = try_methods(log, resolved, others, baseline, **options)
+    results, unavailable = try_methods(
+        log, resolved, [e for e in ESTIMATORS.values() if e != method], baseline, **options
+    )
     results[method.name] = main
     values = value_table(resolved.names, list(ESTIMATORS), results)
+    units = unit_factor(main, log, normalize)
+    judgement = judge(log, resolved, procedure, main, units, seed)
+
+    by_posterior = by_posterior and not why_no_posterior(log, resolved)
+    scores, centred, tie = main.values, main.centred, TIE * main.scale
+    if by_posterior or procedure == "posterior":
+        means = (judgement if procedure == "posterior" else judge(log, resolved, "posterior", main, units, seed)).values
+        values = {name: {"posterior": float(means[k]), **values[name]} for k, name in enumerate(resolved.names)}
+        if by_posterior:
+            scores, centred, tie = means, means - means.mean(), 1e-9 * float(np.abs(log.rewards).max() or 1.0)
+    elif obstacle:
+        unavailable = {"posterior": obstacle, **unavailable}
 
     sign = -1.0 if lower_is_better else 1.0
-    order, ranks = rank_scores((sign * main.centred).tolist(), TIE * main.scale)
-    units = unit_factor(main, log, normalize)
-    pairs, claims = judge(main, order, ranks, resolved.names, units, sign, level, joint)
+    order, ranks = rank_scores((sign * centred).tolist(), tie)
+    pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed)
     if bootstrap:
         pairs = add_bootstrap(pairs, main, resolved.names, units, bootstrap, level, seed)
-    p_best = probability_best(main.values, main.covariance, sign, seed)
+    p_best, regret = best_and_regret(judgement.values, judgement.covariance, sign, seed)
+    better = dict.fromkeys(resolved.names, 0)  # policies claimed better, and worse, than each
+    worse = dict(better)
+    for p in pairs:
+        if p.verdict != "cannot tell":
+            winner, loser = (p.a, p.b) if p.verdict == "better" else (p.b, p.a)
+            worse[winner] += 1
+            better[loser] += 1
     ranked = tuple(
         Ranked(
             name=resolved.names[k],
             rank=ranks[place],
-            rank_low=1 + sum(claims[(other, place)] for other in range(len(order)) if other < place),
-            rank_high=len(order) - sum(claims[(place, other)] for other in range(len(order)) if other > place),
-            score=float(main.values[k]),
+            rank_low=1 + better[resolved.names[k]],
+            rank_high=len(order) - worse[resolved.names[k]],
+            score=float(scores[k]),
             p_best=float(p_best[k]),
+            regret=float(regret[k]) if np.isfinite(regret[k]) else None,
             estimates=values[resolved.names[k]],
         )
         for place, k in enumerate(order)
     )
     settings = {
-        "estimator": method.name,
-        "assumes": method.assumes,
+        "estimator": "posterior" if by_posterior else method.name,
         "baseline": describe_baseline(baseline),
         "level": float(level),
         "engine": "memory",
-        "verdicts": PROCEDURE,
-        "multiplicity": "all claims together (Holm)" if joint else "share of false claims (Benjamini-Hochberg)",
+        "verdicts": procedure,
+        "assumes": judgement.assumes,
+        "multiplicity": "all claims together (max-T)" if joint else "share of false claims (Benjamini-Hochberg)",
         "normalize": normalize,
         "duplicates": duplicates or "by method",
         "unit": None if log.units is None else log.header("unit"),
@@ -131,8 +162,24 @@ def compare(
         "bootstrap": bootstrap,
         "seed": seed,
         "proxies": [p.name for p in resolved if p.proxy],
+        "notes": list(judgement.notes) + ([f"Judged by the gated procedure: {obstacle}"] if obstacle else []),
     }
-    return Comparison(log, settings, ranked, pairs, unavailable, (*log_warnings(log), *resolved.warnings))
+    basis = Basis(resolved, judgement, main, units)
+    warnings = (*quarrels(pairs), *log_warnings(log), *resolved.warnings)
+    return Comparison(log, settings, ranked, pairs, unavailable, warnings, basis)
+
+
+def plan(log: Log, policies: Any = None, *, difference: float, **options: Any) -> Plan:
+    """Rows needed to decide a difference, what the log can detect now, and what to log more of.
+
+    Parameters
+    ----------
+    difference : the smallest difference in reward that would matter; never the one observed
+    options : those of `compare`
+    """
+    result = compare(log, policies, **options)
+    assert result.basis is not None
+    return make_plan(result, result.basis.policies, result.basis.judgement, difference)
 
 
 def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[int]]:
@@ -160,58 +207,59 @@ def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
     return factor
 
 
-def judge(
-    main: MethodResult,
-    order: Sequence[int],
-    ranks: Sequence[int],
-    names: Sequence[str],
-    units: float,
-    sign: float,
-    level: float,
-    joint: bool,
-) -> tuple[tuple[Pair, ...], dict[tuple[int, int], bool]]:
-    """Every pair in rank order, and which of them are claims (by place in the ranking)."""
-    places = list(combinations(range(len(order)), 2))
-    i, j = (np.array([order[pair[side]] for pair in places]) for side in (0, 1))
-    difference, error = units * main.difference[i, j], units * main.std_error[i, j]
-    equal = np.array([ranks[a] == ranks[b] for a, b in places])
-    flat = error * np.sqrt(main.samples) <= units * TIE * main.scale  # a spread of rounding alone is none
-    error[flat], difference[flat & equal] = 0.0, 0.0
-    v = paired_t(difference, error, main.samples, level, joint)
-    pairs, claims = [], {}
-    for n, (a, b) in enumerate(places):
-        claims[a, b] = bool(v.claim[n])
-        p_better = float(v.p_better[n]) if sign > 0 else 1 - float(v.p_better[n])
-        verdict = "cannot tell" if not v.claim[n] else "better" if sign * difference[n] > 0 else "worse"
-        known = np.isfinite(v.low[n])
+def arrange(
+    judgement: Judgement, order: Sequence[int], names: Sequence[str], sign: float, level: float, joint: bool, seed: int
+) -> tuple[Pair, ...]:
+    """Every pair in rank order, with its verdict."""
+    p_above = judgement.p_above()
+    p_value = np.where([s != "" for s in judgement.silent], 1.0, two_sided(p_above))
+    p_value = np.where(judgement.usable, p_value, 1.0)
+    adjusted = max_t(p_value, judgement.covariance, seed) if joint else benjamini_hochberg(p_value)
+    low, high = judgement.interval(level)
+    index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}
+    pairs = []
+    for a, b in combinations(order, 2):
+        turned = (a, b) not in index
+        n = index[(b, a) if turned else (a, b)]
+        flip = -1.0 if turned else 1.0
+        difference, p_better = flip * float(judgement.difference[n]), float(p_above[n])
+        p_better = 1 - p_better if turned != (sign < 0) else p_better
+        claim = adjusted[n] <= 1 - level
+        interval = None
+        if np.isfinite(low[n]):
+            ends = (flip * float(low[n]), flip * float(high[n]))
+            interval = Interval(min(ends), max(ends))
         pairs.append(
             Pair(
-                a=names[order[a]],
-                b=names[order[b]],
-                difference=float(difference[n]),
-                std_error=float(error[n]) if np.isfinite(error[n]) else None,
-                interval=Interval(float(v.low[n]), float(v.high[n])) if known else None,
+                a=names[a],
+                b=names[b],
+                difference=difference + 0.0,  # no negative zero
+                std_error=float(judgement.std_error[n]) if np.isfinite(judgement.std_error[n]) else None,
+                interval=interval,
                 p_better=p_better,
-                p_adjusted=float(v.p_adjusted[n]),
-                verdict=verdict,
-                path=main.estimator.name,
-                reasons=() if v.claim[n] else why_not(v, n, bool(equal[n]), level, main.samples),
+                p_adjusted=float(adjusted[n]),
+                verdict="cannot tell" if not claim else "better" if p_better > 0.5 else "worse",
+                path=judgement.path[n],
+                reasons=() if claim else (judgement.silent[n] or why_open(float(p_value[n]), level, len(p_value)),),
             )
         )
-    return tuple(pairs), claims
+    return tuple(pairs)
 
 
-def why_not(v: Verdicts, n: int, equal: bool, level: float, samples: int) -> tuple[str, ...]:
-    """Why a pair is left undecided."""
-    if samples < 2:
-        return ("A single row (or unit) shows no spread to judge a difference by",)
-    if not np.isfinite(v.low[n]):
-        if equal:
-            return ("Policies with equal scores cannot be told apart",)
-        return ("Every row gives the same difference, so there is no spread to judge it by",)
-    if v.p_value[n] <= 1 - level:
-        return (f"An interval without 0 is no claim where it does not hold up among {len(v.p_value)} pairs",)
-    return ("An interval that includes 0 leaves the sign of the difference open",)
+def why_open(p_value: float, level: float, pairs: int) -> str:
+    """Why a pair about which a claim may be made is left undecided."""
+    if p_value <= 1 - level:
+        return f"An interval without 0 is no claim where it does not hold up among {pairs} pairs"
+    return "An interval that includes 0 leaves the sign of the difference open"
+
+
+def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Verdicts that contradict the ranking."""
+    return tuple(
+        f"{p.a} ranks above {p.b}, but the verdict is that it is worse (P(better) = {p.p_better:.3f})."
+        for p in pairs
+        if p.verdict == "worse"
+    )
 
 
 def add_bootstrap(

@@ -12,7 +12,12 @@ import numpy as np
 
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
+from podium.estimate import MethodResult
+from podium.gate import GateAnswer, answer_gate, parse_gate
 from podium.log import Log
+from podium.pairs import pair_indices
+from podium.policies import PolicySet
+from podium.verdicts import Judgement
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
 SHOWN = 20
@@ -58,6 +63,16 @@ class Pair:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a comparison rests on, kept for the gate, the trust panel and the plan."""
+
+    policies: PolicySet
+    judgement: Judgement
+    main: MethodResult
+    units: float  # turns differences of the main method's scores into rewards
+
+
 @dataclass(frozen=True)
 class Ranked:
     """One policy in the ranking; its true rank lies in rank_low..rank_high if all claims hold."""
@@ -68,6 +83,7 @@ class Ranked:
     rank_high: int
     score: float
     p_best: float
+    regret: float | None  # expected loss of choosing it rather than the best
     estimates: Mapping[str, float | None]
 
 
@@ -81,6 +97,7 @@ class Comparison:
     pairs: tuple[Pair, ...]
     unavailable: Mapping[str, str]
     warnings: tuple[str, ...]
+    basis: Basis | None = None
 
     @property
     def ranking(self) -> list[str]:
@@ -108,6 +125,18 @@ class Comparison:
             return self._by_name[b, a].reversed()
         raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
 
+    def gate(self, condition: str) -> GateAnswer:
+        """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
+        assert self.basis is not None
+        wanted = parse_gate(condition, self.ranking)
+        names, judgement = self.basis.policies.names, self.basis.judgement
+        i, j = names.index(wanted.better), names.index(wanted.other)
+        n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
+        side = (1 if i < j else -1) * (-1 if self.settings["lower_is_better"] else 1)
+        above = float(judgement.p_above(side * wanted.margin)[n])
+        reason = judgement.silent[n] if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
+        return answer_gate(wanted, above if side > 0 else 1 - above, float(self.settings["level"]), reason)
+
     # --- outputs -------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +161,7 @@ class Comparison:
             "policies": [
                 {
                     "name": p.name, "rank": p.rank, "rank_low": p.rank_low, "rank_high": p.rank_high,
-                    "score": p.score, "p_best": p.p_best, "estimates": dict(p.estimates),
+                    "score": p.score, "p_best": p.p_best, "regret": p.regret, "estimates": dict(p.estimates),
                 }
                 for p in self.policies
             ],
@@ -159,12 +188,13 @@ class Comparison:
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
+        by = s["estimator"] if s["estimator"] == "posterior" else f"{s['estimator']} with baseline {s['baseline']}"
         lines = [
             repr(self.log),
-            f"Ranked by {s['estimator']} with baseline {s['baseline']}"
-            + (", lower is better" if s["lower_is_better"] else ""),
-            f"Assumes that {s['assumes']}",
+            f"Ranked by {by}" + (", lower is better" if s["lower_is_better"] else ""),
             f"Verdicts: {s['verdicts']} at level {s['level']:g}, {s['multiplicity']}",
+            f"Assumes that {s['assumes']}",
+            *s["notes"],
         ]
         if len(self.log.latest) < len(self.log):
             rules = {

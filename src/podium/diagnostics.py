@@ -1,4 +1,4 @@
-"""The trust panel: what the log holds, and how much of each policy it can speak of."""
+"""The trust panel: what the log holds, how much of each policy it can speak of, and what each pair hangs on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.columns import group_sums
-from podium.compare import log_warnings
+from podium.compare import compare
+from podium.comparison import Basis, Comparison
 from podium.display import Table, number, percent, wrap
-from podium.errors import count
-from podium.estimate import prepare
+from podium.errors import PodiumError, count
+from podium.estimate import try_methods
+from podium.estimators import ESTIMATORS
+from podium.gated import Gates
+from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.log import Log
+from podium.pairs import pair_indices
 from podium.policies import PolicyRows, PolicySet
+from podium.scores import score
 
 if TYPE_CHECKING:
     from podium.assumption import AssumptionCheck
@@ -22,6 +28,9 @@ if TYPE_CHECKING:
 LOW_MASS = 0.1
 LOW_ESS = 20.0
 HIGH_SHARE = 0.2
+FEW_ROWS_FLIP = 3
+SHOWN = 10
+MOST_ROWS = 20_000  # beyond this the ranking is not repeated under other baselines
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,39 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class PairCheck:
+    """What one pair hangs on."""
+
+    a: str
+    b: str
+    verdict: str
+    difference: float
+    empirical_se: float | None  # of LDE, from the rows
+    design_se: float | None  # of LDE, from what the policies would do
+    z_b: float | None  # disagreement of LDE and DRE
+    rows_to_flip: int | None
+    rows: tuple[Driver, ...]
+    states: tuple[Driver, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
+            "rows": [vars(d) for d in self.rows],
+            "states": [vars(d) for d in self.states],
+        }
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The ranking by another method or baseline, and the share of pairs it orders as the comparison does."""
+
+    estimator: str
+    baseline: str
+    ranking: tuple[str, ...]
+    agreement: float
+
+
+@dataclass(frozen=True)
 class Alarm:
     name: str
     value: float
@@ -45,11 +87,14 @@ class Alarm:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
-    """Summary of the log, coverage of each policy, and alarms."""
+    """Summary of the log, coverage of each policy, what drives each pair, sensitivity, and alarms."""
 
     log: Log
     coverage: tuple[Coverage, ...]
+    pairs: tuple[PairCheck, ...]
+    sensitivity: tuple[Sensitivity, ...]
     assumption: AssumptionCheck
+    t_p: float
     alarms: tuple[Alarm, ...]
     warnings: tuple[str, ...]
 
@@ -60,45 +105,31 @@ class Diagnosis:
             "podium": __version__,
             "log": {**self.log.to_dict(), **log_details(self.log)},
             "policies": [vars(c) for c in self.coverage],
+            "pairs": [p.to_dict() for p in self.pairs],
+            "sensitivity": [vars(s) for s in self.sensitivity],
+            "t_p": self.t_p,
             "alarms": [vars(a) for a in self.alarms],
             "warnings": list(self.warnings),
         }
 
     def log_table(self) -> Table:
-        d = log_details(self.log)
-        log = self.log
+        d, log = log_details(self.log), self.log
+        single = percent(d["single_row_states"])
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
-            [
-                "distinct",
-                f"{len(log.latest):,}",
-                "of a repeated (state, action) LDE and DiM keep one row",
-            ],
+            ["distinct", f"{len(log.latest):,}", "of a repeated (state, action) LDE and DiM keep one row"],
             ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
-            [
-                "rows per state",
-                number(len(log) / log.n_states, 2),
-                f"{percent(d['single_row_states'])} of states have one row",
-            ],
+            ["rows per state", number(len(log) / log.n_states, 2), f"{single} of states have one row"],
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
-            [
-                "reward",
-                number(d["reward_mean"]),
-                f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}",
-            ],
+            ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],
             ["propensities", log.knows, KNOWN[log.knows]],
+            ["T_p", number(self.t_p, 1), "beyond 3: good actions were logged more often than others"],
         ]
         return Table("Log", ["figure", "value", "meaning"], rows, align="lrl")
 
     def coverage_table(self) -> Table:
         rows = [
-            [
-                c.name,
-                percent(c.mass_on_logged),
-                number(c.ess, 1),
-                number(c.max_weight, 2),
-                percent(c.top_row_share),
-            ]
+            [c.name, percent(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2), percent(c.top_row_share)]
             for c in self.coverage
         ]
         weights = "pi/p" if self.log.propensities is not None else "pi (no propensities)"
@@ -110,16 +141,41 @@ class Diagnosis:
         columns = ["policy", "on logged", "ESS", "largest weight", "top row"]
         return Table("Policies", columns, rows, align="lrrrr", notes=notes)
 
+    def pairs_table(self) -> Table:
+        rows = []
+        for p in self.pairs[:SHOWN]:
+            ratio = "-" if not p.design_se or p.empirical_se is None else number(p.empirical_se / p.design_se, 2)
+            flip = "-" if p.rows_to_flip is None else str(p.rows_to_flip)
+            top = " ".join(f"{d.label}{'!' if d.flips else ''}" for d in p.rows[:3])
+            rows.append([p.a, p.b, p.verdict, flip, top, ratio, number(p.z_b, 1)])
+        notes = [
+            "flip: the fewest rows whose removal would turn the sign. rows: those that matter most (! alone enough).",
+            "seen/design: below .7 the log has not met the actions that matter to the pair; log those.",
+            "z_b: beyond 2 LDE and DRE disagree; believe DRE if the propensities are right.",
+        ]
+        if len(self.pairs) > SHOWN:
+            notes.append(f"{len(self.pairs) - SHOWN} more pairs, and the states that matter, are in the JSON output.")
+        return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
+
+    def sensitivity_table(self) -> Table:
+        rows = [[s.estimator, s.baseline, percent(s.agreement), " > ".join(s.ranking)] for s in self.sensitivity]
+        notes = ["agrees: share of pairs in the order of the comparison. Orders that differ widely call for more rows."]
+        return Table("Other methods", ["method", "baseline", "agrees", "ranking"], rows, "llrl", notes)
+
     def text(self, width: int = 80, bold: bool = False) -> str:
-        parts = [self.log_table().text(width, bold), self.coverage_table().text(width, bold)]
+        tables = [self.log_table(), self.coverage_table()]
+        tables += [self.pairs_table()] if self.pairs else []
+        tables += [self.sensitivity_table()] if self.sensitivity else []
         lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        return "\n\n".join([*parts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
+        texts = [table.text(width, bold) for table in tables]
+        return "\n\n".join([*texts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.log_table().html() + self.coverage_table().html()
+        tables = [self.log_table(), self.coverage_table(), self.pairs_table(), self.sensitivity_table()]
+        return "".join(table.html() for table in tables)
 
 
 KNOWN = {
@@ -129,18 +185,26 @@ KNOWN = {
 }
 
 
-def diagnose(log: Log, policies: Any = None, *, behavior: Any = None, actions: Sequence[Any] = ()) -> Diagnosis:
-    """What the log can and cannot say about the policies."""
+def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
+    """What the log can and cannot say about the policies; the options are those of `compare`."""
     from podium.assumption import check_assumption
 
-    log, resolved = prepare(log, policies, behavior, actions)
+    result = compare(log, policies, **options)
+    assert result.basis is not None
+    log, resolved = result.log, result.basis.policies
     coverage = tuple(cover(log, p) for p in resolved)
+    gates = Gates(log, resolved)
+    pairs = tuple(check_pairs(result, result.basis, gates))
+    other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
     return Diagnosis(
         log=log,
         coverage=coverage,
+        pairs=pairs,
+        sensitivity=other,
         assumption=check_assumption(log),
-        alarms=tuple(alarms(coverage, resolved)),
-        warnings=(*log_warnings(log), *resolved.warnings),
+        t_p=gates.t_p,
+        alarms=(*log_alarms(gates), *policy_alarms(coverage, resolved), *pair_alarms(pairs)),
+        warnings=result.warnings,
     )
 
 
@@ -176,14 +240,80 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     """Average over rows of the probability of the actions that were logged in the row's state."""
     kept = log.latest  # one row per (state, action)
     mass = group_sums(log.state_codes[kept], policy.logged[kept], log.n_states)
-    return (
-        float(np.minimum(mass, 1.0)[log.state_codes].mean())
-        if not policy.proxy
-        else float(mass[log.state_codes].mean())
+    return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
+
+
+def check_pairs(result: Comparison, basis: Basis, gates: Gates) -> list[PairCheck]:
+    """What every pair hangs on, in the order of the comparison."""
+    names, log = basis.policies.names, result.log
+    i, j = pair_indices(len(names))
+    index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
+    influence = basis.judgement.figures.get("influence")
+    if influence is None:
+        influence = row_influence(basis.main, len(log), basis.units)
+    checks = []
+    for p in result.pairs:
+        n = index.get((p.a, p.b), index.get((p.b, p.a)))
+        assert n is not None
+        sign = 1.0 if (p.a, p.b) in index else -1.0
+        effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
+        found: Drivers = drivers(log, p.difference, effects)
+        lde, design = float(gates.lde.empirical[n]), float(gates.lde.design[n])
+        checks.append(
+            PairCheck(
+                a=p.a,
+                b=p.b,
+                verdict=p.verdict,
+                difference=p.difference,
+                empirical_se=lde if np.isfinite(lde) else None,
+                design_se=design if np.isfinite(design) else None,
+                z_b=sign * float(gates.z_b[n]) if log.propensities is not None else None,
+                rows_to_flip=found.rows_to_flip,
+                rows=found.rows,
+                states=found.states,
+            )
+        )
+    return checks
+
+
+def other_rankings(result: Comparison, policies: PolicySet) -> list[Sensitivity]:
+    """The ranking under every method, and under other baselines for those that use one."""
+    baselines = ["mean", "state"] + (["linear"] if all(p.has_full for p in policies) and len(result.log) > 1 else [])
+    sign = -1.0 if result.settings["lower_is_better"] else 1.0
+    place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
+    found = []
+    for baseline in baselines:
+        methods = [e for e in ESTIMATORS.values() if baseline == "mean" or e.uses_baseline]
+        try:
+            results, _ = try_methods(result.log, policies, methods, baseline, seed=result.settings["seed"])
+        except PodiumError:  # such as a text column with too many values for a linear model
+            continue
+        for name, method in results.items():
+            values = sign * method.values
+            order = sorted(range(len(policies)), key=lambda k: (-values[k], -place[k]))
+            shown = baseline if method.estimator.uses_baseline else "-"
+            ranking = tuple(policies.names[k] for k in order)
+            found.append(Sensitivity(name, shown, ranking, float(score(place, values, ties="half"))))
+    return found
+
+
+# --- alarms ------------------------------------------------------------------------------------------------------
+
+
+def log_alarms(gates: Gates) -> list[Alarm]:
+    if not gates.alarm:
+        return []
+    known = gates.log.propensities is not None
+    meaning = (
+        f"good actions were logged more often than others (T_p = {gates.t_p:.1f})"
+        if gates.t_p > 0
+        else f"good actions were logged less often than others (T_p = {gates.t_p:.1f})"
     )
+    advice = "LDE and DiM may rank wrongly; " + ("look at DRE." if known else "log the propensities.")
+    return [Alarm("T_p", gates.t_p, meaning + ("." if known else ", judged by how often each occurs."), advice)]
 
 
-def alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Alarm]:
+def policy_alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Alarm]:
     """What should make a reader doubt the estimates of a policy."""
     found = []
     for c, p in zip(coverage, policies, strict=True):
@@ -197,3 +327,17 @@ def alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Alarm]:
             meaning = f"one row carries {percent(c.top_row_share)} of what is known of {c.name}."
             found.append(Alarm("top_row_share", c.top_row_share, meaning, "Check that row, or log more."))
     return found
+
+
+def pair_alarms(pairs: Sequence[PairCheck]) -> list[Alarm]:
+    """Claims that hang on a handful of rows."""
+    fragile = [p for p in pairs if p.verdict != "cannot tell" and p.rows_to_flip and p.rows_to_flip <= FEW_ROWS_FLIP]
+    return [
+        Alarm(
+            "rows_to_flip",
+            float(p.rows_to_flip or 0),
+            f"without {count(p.rows_to_flip or 0, 'row')} {p.a} would not come out ahead of {p.b}.",
+            "Check rows " + ", ".join(str(d.label) for d in p.rows[:3]) + ".",
+        )
+        for p in fragile
+    ]

@@ -29,21 +29,22 @@ class PolicyRows:
     def has_full(self) -> bool:
         return self.matrix is not None or self.chosen is not None
 
-    def full(self, n_actions: int) -> Floats:
-        """(N, A) the whole distribution."""
+    def full(self, n_actions: int, rows: Codes | None = None) -> Floats:
+        """(n, A) the whole distribution, at all rows or at some."""
         if self.matrix is not None:
-            return self.matrix
+            return self.matrix if rows is None else self.matrix[rows]
         if self.chosen is None:
             raise PodiumError(f"policy {self.name!r} is known only at the logged actions", hint=FULL_HINT)
-        one_hot = np.zeros((len(self.chosen), n_actions))
-        one_hot[np.arange(len(self.chosen)), self.chosen] = 1.0
+        chosen = self.chosen if rows is None else self.chosen[rows]
+        one_hot = np.zeros((len(chosen), n_actions))
+        one_hot[np.arange(len(chosen)), chosen] = 1.0
         return one_hot
 
     def average(self, values: Floats, rows: Codes) -> Floats:
         """(n,) sum_a values(s_n, a) pi(a|s_n) at some rows, for values of shape (n, A)."""
         if self.chosen is not None:
             return values[np.arange(len(rows)), self.chosen[rows]]
-        average: Floats = np.einsum("na,na->n", values, self.full(values.shape[1])[rows])
+        average: Floats = np.einsum("na,na->n", values, self.full(values.shape[1], rows))
         return average
 
 

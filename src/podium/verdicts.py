@@ -1,45 +1,88 @@
-"""How sure is a difference? P(better), intervals, and better / worse / cannot tell, many pairs at once."""
+"""How sure is a difference? What a procedure says of every pair, and how many claims that supports together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.columns import Floats
+from podium.pairs import pair_indices
 
-PROCEDURE = "paired t (provisional)"
+DRAWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
-    """One entry per pair: P(better), interval, two-sided p value, and the same after multiplicity."""
+class Judgement:
+    """The differences V(i) - V(j) of all P pairs i < j in units of reward, each with its uncertainty.
 
-    p_better: Floats
-    low: Floats  # nan where no interval exists
-    high: Floats
-    p_value: Floats
-    p_adjusted: Floats
-    claim: NDArray[np.bool_]
+    A difference is a t distribution with `freedom` degrees around `difference`, scaled by `std_error`; where a
+    procedure resamples, `reference` holds its draws of |t| instead. A pair with a reason in `silent` gets no claim.
 
-
-def paired_t(difference: Floats, std_error: Floats, samples: int, level: float, joint: bool) -> Verdicts:
-    """Verdicts by the t distribution of paired row differences.
-
-    z = D / se with `samples` - 1 degrees of freedom; P(better) = T(z). Without spread (one row, or the same
-    difference in every row) nothing can be judged: P = 1/2 and no interval.
+    Attributes
+    ----------
+    procedure : the name of the procedure
+    difference, std_error, freedom : (P,); a std_error of nan: nothing is known
+    path : (P,) how each pair was judged: "posterior", "LDE", "DRE", ...
+    silent : (P,) why no claim may be made of a pair; "" where one may
+    values : (K,) estimates of the policies that go with the differences
+    covariance : (K, K) of the values, up to what all policies share
+    reference : (P, B) draws of |t| under no difference, or None for the t distribution
+    assumes : what must hold for the probabilities to be right
+    notes : sentences on what was missing or noticed
+    figures : further numbers, by name, for the trust panel and for planning
     """
-    from scipy.special import stdtr, stdtrit
 
-    usable = np.isfinite(std_error) & (std_error > 0)
-    z = np.divide(difference, std_error, out=np.zeros_like(difference), where=usable)
-    freedom = max(samples - 1, 1)
-    p_better = stdtr(freedom, z)
-    p_value = np.where(usable, 2 * stdtr(freedom, -np.abs(z)), 1.0)
-    half = np.where(usable, stdtrit(freedom, (1 + level) / 2) * std_error, np.nan)
-    adjusted = holm(p_value) if joint else benjamini_hochberg(p_value)
-    return Verdicts(p_better, difference - half, difference + half, p_value, adjusted, usable & (adjusted <= 1 - level))
+    procedure: str
+    difference: Floats
+    std_error: Floats
+    freedom: Floats
+    path: tuple[str, ...]
+    silent: tuple[str, ...]
+    values: Floats
+    covariance: Floats
+    reference: Floats | None = None
+    assumes: str = ""
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(P,) where a probability can be given at all."""
+        return np.isfinite(self.std_error) & (self.std_error > 0)
+
+    def p_above(self, threshold: float = 0.0) -> Floats:
+        """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
+        gap = self.difference - threshold
+        z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
+        if self.reference is not None:
+            beyond = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
+            one_sided = (1 + beyond) / (1 + self.reference.shape[1]) / 2
+            return np.where(self.usable, np.where(z > 0, 1 - one_sided, np.where(z < 0, one_sided, 0.5)), 0.5)
+        from scipy.special import stdtr
+
+        probability: Floats = stdtr(self.freedom, z)
+        return probability
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Central intervals; nan where nothing is known."""
+        if self.reference is not None:
+            reach = np.asarray(np.quantile(self.reference, level, axis=1), dtype=np.float64)
+        else:
+            from scipy.special import stdtrit
+
+            reach = stdtrit(self.freedom, (1 + level) / 2)
+        half = np.where(self.usable, reach * self.std_error, np.nan)
+        return self.difference - half, self.difference + half
+
+
+def two_sided(p_better: Floats) -> Floats:
+    """The two-sided p value that goes with a probability of being better."""
+    p: Floats = np.minimum(1.0, 2 * np.minimum(p_better, 1 - p_better))
+    return p
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
@@ -55,26 +98,45 @@ def benjamini_hochberg(p: Floats) -> Floats:
     return adjusted
 
 
-def holm(p: Floats) -> Floats:
-    """P values adjusted so that claims at 5% are all right together in 95% of logs.
+def max_t(p: Floats, covariance: Floats, seed: int, draws: int = DRAWS) -> Floats:
+    """P values adjusted so that claims at 5% are all right together in 95% of logs (max-T step-down).
 
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
+    The pairs' z values are correlated as the policies' covariance says; each pair is held against the largest
+    |z| that chance gives among it and all less certain pairs.
     """
-    order = np.argsort(p)
-    factors = np.arange(len(p), 0, -1)
+    from scipy.special import ndtri
+
+    if len(p) <= 1 or not np.isfinite(covariance).all():
+        return np.minimum(1.0, p * max(1, len(p)))
+    i, j = pair_indices(len(covariance))
+    noise = gaussian_draws(covariance, seed, draws)
+    spread = np.sqrt(np.maximum(np.diag(covariance)[i] + np.diag(covariance)[j] - 2 * covariance[i, j], 1e-300))
+    observed = -ndtri(np.clip(p / 2, 1e-300, 0.5))
+    order = np.argsort(-observed)  # the most certain pair first
+    largest = np.zeros(draws)
     adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
-    return adjusted
+    for pair in order[::-1]:
+        largest = np.maximum(largest, np.abs(noise[:, i[pair]] - noise[:, j[pair]]) / spread[pair])
+        adjusted[pair] = (1 + np.count_nonzero(largest >= observed[pair])) / (1 + draws)
+    adjusted[order] = np.maximum.accumulate(np.maximum(adjusted[order], p[order]))
+    return np.minimum(1.0, adjusted)
 
 
-def probability_best(values: Floats, covariance: Floats, sign: float, seed: int, draws: int = 10_000) -> Floats:
-    """(K,) how often each policy comes out best when the estimates vary as their covariance says."""
-    if not np.isfinite(covariance).all():
-        return np.full(len(values), 1 / len(values))
+def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
+    """(draws, K) normal draws with this covariance, which may be singular."""
     scale, axes = np.linalg.eigh(covariance)
-    noise = np.random.default_rng(seed).standard_normal((draws, len(values)))
-    drawn = sign * (values + (noise * np.sqrt(np.maximum(scale, 0))) @ axes.T)
-    top = drawn >= drawn.max(axis=1, keepdims=True) - 1e-12 * np.abs(values).max(initial=0.0)
+    noise = np.random.default_rng(seed).standard_normal((draws, len(covariance)))
+    drawn: Floats = (noise * np.sqrt(np.maximum(scale, 0))) @ axes.T
+    return drawn
+
+
+def best_and_regret(values: Floats, covariance: Floats, sign: float, seed: int) -> tuple[Floats, Floats]:
+    """(K,) how often each policy is the best, and how much choosing it is expected to lose against the best."""
+    if not np.isfinite(covariance).all():
+        return np.full(len(values), 1 / len(values)), np.full(len(values), np.nan)
+    drawn = sign * (values + gaussian_draws(covariance, seed, DRAWS))
+    best = drawn.max(axis=1, keepdims=True)
+    top = drawn >= best - 1e-12 * max(1e-300, float(np.abs(values).max()))
     shares: Floats = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
-    return shares
+    regret: Floats = (best - drawn).mean(axis=0)
+    return shares, regret

@@ -1,0 +1,232 @@
+"""The gated verdict: LDE where the log shows no harm in ignoring propensities, DRE otherwise, for all pairs at once.
+
+With g = pi - mu, A actions and b the mean reward of neighbouring states, x_n = A (r_n - b_n) g_n on one row per (s, a)
+for LDE, and x_n = (r_n - b_n) g_n / p_n on all rows for DRE. C_j sums x over state (or unit) j of J. D = sum C / N and
+
+    se = max(empirical, design),  empirical = sqrt(J) sd(C) / N,  design^2 = sigma^2 H / N.
+
+H is what the KNOWN policies imply and the log may not have seen yet: mean_n A sum_a g^2 for LDE (sigma = sd(r - b)),
+mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
+LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from podium.baselines import NEIGHBOURS, neighbour_means
+from podium.columns import Floats, factorize, group_sums
+from podium.estimate import row_terms
+from podium.estimators import DRE, LDE, Estimator
+from podium.log import Log
+from podium.moments import GroupSums, merge
+from podium.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
+from podium.policies import PolicySet
+from podium.verdicts import Judgement
+
+FEW_ROWS = 50  # below this LDE is not trusted
+ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
+ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands for its probability
+DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
+LARGE = 20_000  # rows beyond which neighbours are rows of the same state
+BLOCK = 4096
+SEEKS = "The logger seems to seek reward"
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One way to estimate every difference: (P,) arrays over the pairs."""
+
+    difference: Floats
+    empirical: Floats  # standard errors
+    design: Floats  # nan where it cannot be known
+    freedom: Floats
+    rows: int
+    clusters: int
+    values: Floats  # (K,)
+    covariance: Floats  # (K, K) empirical
+
+    @property
+    def std_error(self) -> Floats:
+        """The larger of the two errors; nan without spread or where the design error is unknown."""
+        error = np.maximum(self.empirical, self.design)
+        return np.where((error > 0) & (self.clusters > 1), error, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Gates:
+    """What decides between LDE and DRE, computed once for a log and its policies."""
+
+    log: Log
+    policies: PolicySet
+
+    @cached_property
+    def baseline(self) -> Floats:
+        """(N,) leave-one-out mean reward of neighbouring rows."""
+        return neighbour_means(self.log, NEIGHBOURS if len(self.log) <= LARGE else 0)
+
+    @cached_property
+    def t_p(self) -> float:
+        """t statistic of the correlation of log p and r - b: large where good actions were logged more often."""
+        if self.log.propensities is not None:
+            log_p = np.log(self.log.propensities)
+        else:
+            log_p = np.log(np.bincount(self.log.action_codes))[self.log.action_codes]
+        return correlation_t(log_p, self.log.rewards - self.baseline)
+
+    @property
+    def alarm(self) -> bool:
+        return abs(self.t_p) > (ALARM if self.log.propensities is not None else ALARM_ESTIMATED)
+
+    @cached_property
+    def z_b(self) -> Floats:
+        """(P,) how far LDE and DRE are apart, in standard errors, damped where the log has not seen what matters."""
+        i, j = pair_indices(len(self.policies))
+        p = self.log.propensities
+        if p is None:
+            return np.zeros(len(i))
+        factor = self.log.n_actions - 1 / p
+        logged = np.column_stack([policy.logged for policy in self.policies])
+        x = ((self.log.rewards - self.log.rewards.mean()) * factor)[:, None] * logged
+        mean = x.mean(axis=0)
+        second, _ = pair_power_sums(x - mean, i, j)
+        error = np.sqrt(second / max(len(x) - 1, 1) / len(x))
+        z: Floats = np.divide(mean[i] - mean[j], error, out=np.zeros(len(i)), where=error > 0)
+        if self.log.behavior is None or not all(policy.has_full for policy in self.policies):
+            return np.asarray(z, dtype=np.float64)
+        seen, _ = pair_power_sums(logged * factor[:, None], i, j)
+        expected = pair_variance(policy_products(self.log, self.policies, "disagreement") * len(self.log), i, j)
+        share = np.divide(seen, expected, out=np.ones(len(i)), where=expected > 0)
+        return np.asarray(z * np.sqrt(np.minimum(1.0, share)), dtype=np.float64)
+
+    @cached_property
+    def lde(self) -> Path:
+        return self.path(LDE)
+
+    @cached_property
+    def dre(self) -> Path | None:
+        return None if self.log.propensities is None else self.path(DRE)
+
+    def path(self, estimator: Estimator) -> Path:
+        """Differences and errors by one method with the neighbours' baseline."""
+        log, policies = self.log, self.policies
+        terms = row_terms(log, policies, estimator, self.baseline)
+        n, units = len(terms.rows), estimator.reward_units(log.n_actions)
+        clusters = log.state_codes[terms.rows] if log.units is None else factorize(log.units[terms.rows])[0]
+        count = int(clusters.max()) + 1
+        summed = units * merge(GroupSums.of(block, clusters[part], count) for part, block in terms.blocks()).sums
+        i, j = pair_indices(len(policies))
+        centred = summed - summed.mean(axis=0)
+        inflate = count / max(count - 1, 1)
+        second, _ = pair_power_sums(centred, i, j)
+        raw, fourth = pair_power_sums(summed, i, j)
+        total = summed.sum(axis=0) / n
+        design = np.full(len(i), np.nan)
+        kind = "LDE" if estimator is LDE else "DRE"
+        if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
+            spread = log.rewards[terms.rows] - self.baseline[terms.rows] if kind == "LDE" else log.rewards
+            design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
+        return Path(
+            difference=total[i] - total[j],
+            empirical=np.sqrt(inflate * second) / n,
+            design=design,
+            freedom=degrees_of_freedom(raw, fourth, count),
+            rows=n,
+            clusters=count,
+            values=total + float(log.rewards.mean()),
+            covariance=inflate * (centred.T @ centred) / n**2,
+        )
+
+
+def gated(log: Log, policies: PolicySet) -> Judgement:
+    """The gated verdict of every pair."""
+    gates = Gates(log, policies)
+    i, _ = pair_indices(len(policies))
+    lde, dre = gates.lde, gates.dre
+    use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not gates.alarm) & (np.abs(gates.z_b) <= DISAGREE)
+    other = lde if dre is None else dre
+    known = dre is not None and bool(np.isfinite(dre.design).all())
+    path = np.where(use_lde, "LDE", other_name(dre is not None))
+    silent = [why_silent(gates, bool(lde_taken), known, lde.rows) for lde_taken in use_lde]
+    chosen = np.where(use_lde, lde.std_error, other.std_error)
+    silent = [
+        reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")
+        for reason, error in zip(silent, chosen, strict=True)
+    ]
+    main = lde if use_lde.mean() >= 0.5 else other
+    notes = []
+    if log.propensities is None:
+        notes.append("Without propensities it is assumed that logging did not seek reward")
+    if not all(p.has_full for p in policies):
+        notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
+    return Judgement(
+        procedure="gated",
+        difference=np.where(use_lde, lde.difference, other.difference),
+        std_error=chosen,
+        freedom=np.where(use_lde, lde.freedom, other.freedom),
+        path=tuple(path.tolist()),
+        silent=tuple(silent),
+        values=main.values,
+        covariance=main.covariance,
+        assumes=LDE.assumes if dre is None else "the propensities are right, or logging did not seek reward",
+        notes=tuple(notes),
+        figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows},
+    )
+
+
+def other_name(has_propensities: bool) -> str:
+    return "DRE" if has_propensities else "LDE"
+
+
+def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str:
+    """Why no claim may be made of a pair; nothing if one may."""
+    if lde_taken or dre_known:
+        return ""
+    if gates.alarm:
+        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and without its full distribution that cannot be corrected"
+    if rows < FEW_ROWS:
+        return f"Fewer than {FEW_ROWS} rows, and without the full behaviour policy too little is known"
+    return "LDE and DRE disagree, and without the full behaviour policy DRE claims too much"
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+
+def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
+    """(K, K) M with M_kk + M_ll - 2 M_kl = H, the second moment that the policies imply for a pair.
+
+    kind "LDE": mean_n A sum_a pi_k pi_l; "DRE": mean_n sum_a pi_k pi_l / B; "disagreement": mean_n sum_a
+    B (A - 1/B)^2 pi_k pi_l. Policies known only at logged actions: the actions logged in a state stand for all, and
+    the mass m of the others is bounded, sum_a g^2 <= sum_seen g^2 + m_k^2 + m_l^2.
+    """
+    n, a = len(log), log.n_actions
+    if not all(p.has_full for p in policies):
+        return bounded_products(log, policies)
+    total = np.zeros((len(policies), len(policies)))
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, n))
+        block = np.stack([p.full(a, rows) for p in policies])
+        if kind == "LDE":
+            weight: Floats | float = float(a)
+        else:
+            assert log.behavior is not None
+            b = np.maximum(log.behavior[rows], 1e-12)
+            weight = 1 / b if kind == "DRE" else b * (a - 1 / b) ** 2
+        flat = block.reshape(len(policies), -1)
+        total += flat @ (block * weight).reshape(len(policies), -1).T
+    return total / n
+
+
+def bounded_products(log: Log, policies: PolicySet) -> Floats:
+    """The same for LDE from the logged actions alone, an upper bound."""
+    kept = log.latest
+    states = log.state_codes[kept]
+    logged = np.column_stack([p.logged[kept] for p in policies])
+    weight = np.bincount(log.state_codes, minlength=log.n_states) / len(log)  # of a state among the rows
+    seen = (logged * weight[states][:, None]).T @ logged
+    mass = np.column_stack([group_sums(states, column, log.n_states) for column in logged.T])
+    unseen = weight @ np.maximum(1 - mass, 0) ** 2
+    return np.asarray(log.n_actions * (seen + np.diag(unseen)), dtype=np.float64)

@@ -1,0 +1,74 @@
+"""What drives a pair: the rows and states without which its difference would be smaller, gone, or turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Floats, group_sums
+from podium.estimate import MethodResult
+from podium.log import Log
+
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A row or a state: how much the difference falls without it, and whether its sign turns."""
+
+    label: Any  # the row, counted from 1, or the state
+    effect: float
+    flips: bool
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The rows and states that matter most to one pair."""
+
+    rows: tuple[Driver, ...]
+    states: tuple[Driver, ...]
+    rows_to_flip: int | None  # the fewest rows whose removal turns the sign, to first order; None: not even all
+
+
+def row_influence(result: MethodResult, rows: int, units: float) -> Floats:
+    """(N, K) how much the estimate of each policy falls when a row is left out, to first order in 1/n."""
+    influence = np.zeros((rows, len(result.values)))
+    centre = result.values - result.terms.shared
+    for part, block in result.terms.blocks():
+        influence[result.terms.rows[part]] = units * (block - centre) / max(result.rows - 1, 1)
+    return influence
+
+
+def drivers(log: Log, difference: float, effects: Floats) -> Drivers:
+    """What drives a difference, given how much it falls without each row (N,)."""
+    by_state = group_sums(log.state_codes, effects, log.n_states)
+    return Drivers(
+        rows=strongest(difference, effects, [*range(1, len(log) + 1)]),
+        states=strongest(difference, by_state, log.state_labels),
+        rows_to_flip=rows_to_flip(difference, effects),
+    )
+
+
+def strongest(difference: float, effects: Floats, labels: Sequence[Any]) -> tuple[Driver, ...]:
+    order = np.argsort(-np.abs(effects), kind="stable")[:TOP]
+    return tuple(
+        Driver(labels[n], float(effects[n]), bool((difference - effects[n]) * difference < 0))
+        for n in order
+        if effects[n]
+    )
+
+
+def rows_to_flip(difference: float, effects: Floats) -> int | None:
+    """The fewest rows that carry the whole difference.
+
+    >>> rows_to_flip(1.0, np.array([0.75, 0.5, -0.25]))
+    2
+    """
+    if difference == 0:
+        return None
+    carried = np.cumsum(np.sort(np.maximum(effects * np.sign(difference), 0))[::-1])
+    enough = np.flatnonzero(carried > abs(difference))
+    return int(enough[0]) + 1 if enough.size else None

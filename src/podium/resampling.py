@@ -1,0 +1,91 @@
+"""Verdicts that a user may ask for by name: paired t, symmetric bootstrap-t and sign flips of one method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.bootstrap import piece_sums
+from podium.columns import Floats
+from podium.estimate import MethodResult
+from podium.pairs import pair_indices
+from podium.verdicts import Judgement
+
+DRAWS = 2000
+LABELS = {
+    "paired t": "rows are independent and many enough for a t test; rare rows that matter may be unseen",
+    "bootstrap t": "rows are independent and resemble those to come; rare rows that matter may be unseen",
+    "sign flip": "without a difference, the rows' differences would be symmetric around 0",
+}
+
+
+def classical(main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
+    """One of the classical procedures on the paired row terms of a method; `units` turns scores into rewards."""
+    i, j = pair_indices(len(main.values))
+    difference, error = units * main.difference[i, j], units * main.std_error[i, j]
+    error = np.where(error > 0, error, np.nan)
+    reference = None
+    if procedure != "paired t" and main.samples > 1:
+        draw = bootstrap_t if procedure == "bootstrap t" else sign_flips
+        reference = draw(main, seed)
+    silent = tuple("" if np.isfinite(e) else no_spread(main.samples, d) for d, e in zip(difference, error, strict=True))
+    return Judgement(
+        procedure=procedure,
+        difference=difference,
+        std_error=error,
+        freedom=np.full(len(i), max(main.samples - 1.0, 1.0)),
+        path=(main.estimator.name,) * len(i),
+        silent=silent,
+        values=units * main.values,
+        covariance=units**2 * main.covariance,
+        reference=reference,
+        assumes=f"{main.estimator.assumes}; {LABELS[procedure]}",
+    )
+
+
+def no_spread(samples: int, difference: float) -> str:
+    """Why nothing can be said without spread."""
+    if samples < 2:
+        return "A single row (or unit) shows no spread to judge a difference by"
+    if difference == 0:
+        return "Policies that give the same terms in every logged row cannot be told apart"
+    return "Every row gives the same difference, so there is no spread to judge it by"
+
+
+def bootstrap_t(main: MethodResult, seed: int) -> Floats:
+    """(P, B) |t*| of resampled pieces (rows, units, or buckets of them), studentised draw by draw."""
+    sums = piece_sums(main.terms, seed)
+    pieces, policies = sums.sums.shape
+    i, j = pair_indices(policies)
+    mean = sums.sums.sum(axis=0) / sums.sizes.sum()
+    products = np.einsum("pk,pl->pkl", sums.sums, sums.sums).reshape(pieces, -1)
+    cross = sums.sums * sums.sizes[:, None]
+    rng = np.random.default_rng([seed, 2])
+    reference = np.empty((len(i), DRAWS))
+    step = max(1, (1 << 22) // max(pieces, policies**2))
+    for start in range(0, DRAWS, step):
+        size = min(step, DRAWS - start)
+        picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
+        times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(float)
+        total = times @ sums.sizes
+        means = (times @ sums.sums) / total[:, None]
+        gram = (times @ products).reshape(size, policies, policies)
+        linear, square = times @ cross, times @ sums.sizes**2
+        gap = means[:, i] - means[:, j]
+        second = gram[:, i, i] + gram[:, j, j] - 2 * gram[:, i, j]
+        second = second - 2 * gap * (linear[:, i] - linear[:, j]) + gap**2 * square[:, None]
+        error = np.sqrt(np.maximum(second, 0) * pieces / max(pieces - 1, 1)) / total[:, None]
+        moved = np.abs(gap - (mean[i] - mean[j]))
+        # A draw without spread that has moved is as extreme as can be.
+        reference[:, start : start + size] = np.where(error > 1e-300, moved / np.maximum(error, 1e-300), np.inf).T
+    return reference
+
+
+def sign_flips(main: MethodResult, seed: int) -> Floats:
+    """(P, B) |t| when each piece's difference keeps its size and gets a random sign."""
+    sums = piece_sums(main.terms, seed)
+    i, j = pair_indices(sums.sums.shape[1])
+    signs = np.random.default_rng([seed, 3]).integers(0, 2, size=(DRAWS, len(sums.sums))) * 2.0 - 1.0
+    flipped = signs @ sums.sums / sums.sizes.sum()
+    error = main.std_error[i, j]
+    reference = np.abs(flipped[:, i] - flipped[:, j]) / np.where(error > 0, error, np.inf)
+    return np.asarray(reference.T, dtype=np.float64)
