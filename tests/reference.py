@@ -54,7 +54,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Term:
-    """One kept row: (r - rhat) w, and sum_a rhat pi(a|s); `size` is what their rounding errors grow with."""
+    """One kept row: (r - rhat) w, and sum_a rhat pi(a|s).
+
+    `size` is what their rounding errors grow with: everything before it cancels, and the level of the baseline.
+    """
 
     row: int
     correction: float
@@ -99,6 +102,7 @@ def terms(data: Data, policy: Policy, form: Form) -> list[Term]:
     """Every kept row's term."""
     rows = kept_rows(data, form)
     rhat = baseline_of(data, form, rows)
+    level = fsum(abs(rhat(n, data.actions[n])) for n in rows) / len(rows)
     made = []
     for n in rows:
         logged = data.actions[n]
@@ -108,7 +112,7 @@ def terms(data: Data, policy: Policy, form: Form) -> list[Term]:
             weight = weight / data.propensities[n]
         correction = (data.rewards[n] - rhat(n, logged)) * weight
         base = fsum(rhat(n, a) * p for a, p in zip(data.space, policy[n], strict=True))
-        size = (abs(data.rewards[n]) + abs(rhat(n, logged))) * weight
+        size = level + (abs(data.rewards[n]) + abs(rhat(n, logged))) * weight
         size += fsum(abs(rhat(n, a)) * p for a, p in zip(data.space, policy[n], strict=True))
         made.append(Term(n, correction, base, size))
     return made

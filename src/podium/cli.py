@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from podium import __version__
 from podium.compare import compare, plan
 from podium.diagnostics import diagnose
-from podium.display import wrap
+from podium.display import printable, wrap
 from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result
     except PodiumError as error:
-        print(f"podium: {error}", file=sys.stderr)
+        print("\n".join(printable(line) for line in f"podium: {error}".split("\n")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("podium: interrupted", file=sys.stderr)

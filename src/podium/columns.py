@@ -238,7 +238,7 @@ def factorize(column: Column) -> tuple[Codes, Column]:
 def sort_key(label: Any) -> tuple[str, Any]:
     """An order for labels of any kind: by kind, then by value where that can be ordered."""
     if isinstance(label, bool | np.bool_ | numbers.Real):
-        return ("", float(label))
+        return ("", label)
     if isinstance(label, str | datetime):
         return (type(label).__name__, label)
     return (type(label).__name__, repr(label))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from podium.compare import compare
-from podium.display import Table, number
+from podium.display import Table, number, wrap
 from podium.errors import PodiumError
 from podium.io import read_log
 from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
@@ -26,7 +26,8 @@ def run_demo(folder: Path, width: int) -> None:
     result = compare(read_log(path))
     report = result.report(folder / "report.html")
 
-    print(f"A health programme has logged {DEFAULT_ROWS} reminders. Which of five policies should it use?\n")
+    question = f"A health programme has logged {DEFAULT_ROWS} reminders. Which of five policies should it use?"
+    print(wrap(question, width, "") + "\n")
     print(result.text(width))
     truth = programme.true_values()
     print("\n" + truth_table(result.ranking, truth).text(width))
@@ -36,13 +37,13 @@ def run_demo(folder: Path, width: int) -> None:
     log, command = shortest(path), command_name()
     print(
         f"\nWritten: {log}, {shortest(report)} (open it in a browser)\n"
-        f"\nNext, another method, a rule of your own, whether this log can be trusted, each state:\n"
+        f"\nNext: another method, a rule of your own, can this log be trusted, each state:\n"
         f"  {command} compare {log} --estimator DRE\n"
         f"  {command} compare {log} --policy now=logged \\\n"
         f"      --policy \"rule=sql:CASE WHEN age > 65 THEN 'call' ELSE 'sms' END\"\n"
         f"  {command} check {log}\n"
         f"  {command} states {log}\n"
-        f"Your own log has the columns action, reward, pi_<name> for each policy, and the state."
+        f"Your own log: the columns action, reward, pi_<name> for each policy, and state."
     )
 
 

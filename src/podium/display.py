@@ -33,7 +33,8 @@ class Table:
         """
         rows = [[printable(cell) for cell in row] for row in (self.columns, *self.rows)]
         widths = [max(columns_wide(row[j]) for row in rows) for j in range(len(self.columns))]
-        narrow(widths, self.align, width - 2 * len(widths))
+        body = [max((columns_wide(row[j]) for row in rows[1:]), default=0) for j in range(len(self.columns))]
+        narrow(widths, body, self.align, width - 2 * len(widths))
         lines = [printable(self.title)]
         for i, row in enumerate(rows):
             cells = [pad(cell, w, side) for cell, w, side in zip(row, widths, self.align, strict=True)]
@@ -101,14 +102,15 @@ def columns_wide(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def narrow(widths: list[int], align: str, room: int) -> None:
-    """Shrink the widest text columns, in place, until the table fits."""
-    texts = [j for j, side in enumerate(align) if side == "l"]
-    while texts and sum(widths) > room:
-        widest = max(texts, key=lambda j: widths[j])
-        if widths[widest] <= 8:
-            return
-        widths[widest] -= 1
+def narrow(widths: list[int], body: Sequence[int], align: str, room: int) -> None:
+    """Shrink the widest text columns, in place, until the table fits; then long headers above numbers."""
+    for side in "lr":
+        least = [8 if side == "l" else max(8, w) for w in body]
+        cut = [j for j, s in enumerate(align) if s == side and widths[j] > least[j]]
+        while cut and sum(widths) > room:
+            widest = max(cut, key=lambda j: widths[j])
+            widths[widest] -= 1
+            cut = [j for j in cut if widths[j] > least[j]]
 
 
 def pad(text: str, width: int, side: str) -> str:

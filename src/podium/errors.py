@@ -37,7 +37,7 @@ class MissingExtra(PodiumError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{package} is not installed; {purpose} needs it",
-            hint=f"run: pip install 'podium[{extra}]'",
+            hint=f"run: pip install 'podium[{extra}]'" if extra else f"run: pip install {package}",
         )
 
 

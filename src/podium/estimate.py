@@ -29,7 +29,7 @@ class RowTerms:
     """The row terms of one method on the rows it keeps, delivered in blocks.
 
     V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
-    on the action) is kept out of the terms, so that it cannot blur their differences.
+    on the action, or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
     """
 
     estimator: Estimator
@@ -38,7 +38,7 @@ class RowTerms:
     baseline: Floats  # (n,) rhat(s_n, a_n)
     policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
     propensity: Floats | None  # (n,)
-    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n)
+    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
     shared: float
     scale: Floats | None  # (n,) weight of a row's correction, None for 1
     base_scale: Floats | None  # (n,) weight of a row's baseline part
@@ -117,6 +117,9 @@ def row_terms(
     scale, base_scale = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
     per_policy, shared = None, 0.0
     if fitted.matrix is not None:
+        if not any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all
+            shared = float(fitted.logged.mean())
+            fitted = BaselineRows(fitted.logged, fitted.matrix - shared)
         per_policy = baseline_averages(fitted, policies, rows, baseline)
     else:
         shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))

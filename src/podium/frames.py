@@ -11,7 +11,7 @@ from podium.columns import INT64, Column, is_unequal, kind_of
 from podium.errors import MissingExtra, PodiumError
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
-EXTRAS = {"pandas": "sklearn", "polars": "polars", "pyarrow": "parquet"}
+EXTRAS = {"pandas": "sklearn", "polars": "", "pyarrow": "parquet"}
 
 
 class ColumnTable(Mapping[str, Column]):
@@ -62,7 +62,9 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
             f"columns cannot be read from {type(frame).__module__}.{type(frame).__name__}",
             hint="give a pandas or polars frame or an arrow table; collect a lazy frame first.",
         ) from error
-    return {str(name): series_to_array(table[name]) for name in table.columns}
+    return {
+        str(name): series_to_array(column) for name, column in zip(table.columns, table.iter_columns(), strict=True)
+    }
 
 
 def series_to_array(series: Any) -> Column:

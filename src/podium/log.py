@@ -14,6 +14,7 @@ from podium.columns import (
     Codes,
     Column,
     Floats,
+    boxed,
     combine_codes,
     factorize,
     is_missing,
@@ -346,8 +347,9 @@ class Log:
         check_roles(action, reward, propensity, state)
         p_name = propensity or "propensity"
         names = {role: name for role, name in named.items() if name is not None}
+        as_state = {state} if isinstance(state, str) else set(state or ())
         for role in ("propensity", "time"):
-            if role not in names and role in columns:
+            if role not in names and role in columns and role not in as_state:
                 names[role] = role
         chosen = pick_states(columns, state, {*names.values()}, p_name)
         full = any(name.startswith(p_name + ":") for name in columns)
@@ -406,7 +408,7 @@ def units_column(values: Any, what: str) -> Column:
     """A clean column of units; a unit is only a name, so 7 and "7b" may stand side by side."""
     units = to_array(values)
     if units.dtype == object and len({isinstance(x, str) for x in units[~is_missing(units)]}) > 1:
-        units = np.array([x if missing else str(x) for x, missing in zip(units, is_missing(units), strict=True)])
+        units = boxed([x if gap else str(x) for x, gap in zip(units, is_missing(units), strict=True)])
     return labels_column(units, what)
 
 

@@ -20,6 +20,13 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
     except ImportError as error:
         raise MissingExtra("duckdb", "duckdb", "a policy in SQL") from error
     visible = visible_columns(log)
+    for i, header in enumerate(visible):
+        twin = next((h for h in list(visible)[:i] if h.lower() == header.lower()), None)
+        if twin is not None:
+            raise PodiumError(
+                f"policy {name!r}: SQL cannot tell the columns {twin!r} and {header!r} apart",
+                hint="rename one of them.",
+            )
     rows = np.arange(len(log))
     table = columns_to_frame({**visible, ROW: rows}, "pyarrow")
     with duckdb.connect(":memory:", config={"threads": 1, "enable_external_access": False}) as connection:

@@ -167,7 +167,7 @@ def compare_states(
     terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
     states = log.state_codes[terms.rows]
     sums = merge(GroupSums.of(block, states[part], log.n_states) for part, block in terms.blocks())
-    shared = np.zeros(log.n_states)
+    shared = np.full(log.n_states, terms.shared)
     if terms.per_policy is None:
         shared = group_sums(states, terms.baseline, log.n_states) / sums.sizes
     # Row terms carry the weights of an average over rows (1) or states (n / S per state).

@@ -69,12 +69,14 @@ class Judgement:
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Central intervals; nan where nothing is known."""
-        if self.reference is not None:
-            reach = np.asarray(np.quantile(self.reference, level, axis=1), dtype=np.float64)
-        else:
-            from scipy.special import stdtrit
+        from scipy.special import stdtrit
 
-            reach = stdtrit(self.freedom, (1 + level) / 2)
+        reach: Floats = np.asarray(
+            stdtrit(self.freedom, (1 + level) / 2)
+            if self.reference is None
+            else np.quantile(self.reference, level, axis=1),
+            dtype=np.float64,
+        )
         half = np.where(self.usable, reach * self.std_error, np.nan)
         return self.difference - half, self.difference + half
 
