@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from podium.compare import compare, plan
 from podium.comparison import Comparison, Interval, Pair
 from podium.diagnostics import Diagnosis, diagnose
+from podium.drafts import Policy
 from podium.errors import PodiumError
 from podium.estimate import Estimates, evaluate
 from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
-from podium.forms import Policy
 from podium.io import read_log
 from podium.log import Log
 from podium.planning import Plan

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from podium.columns import Codes, Floats
+from podium.drafts import Draft, Policy
 from podium.errors import PodiumError, count, listed, refuse_rows
-from podium.forms import Draft, Policy, draft_policy
+from podium.forms import draft_policy
 from podium.log import AGREE, Log
 
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from podium.drafts import Policy
 from podium.errors import MissingExtra, PodiumError
-from podium.forms import Policy
 from podium.frames import ColumnTable
 from podium.log import Log
 

@@ -1,0 +1,179 @@
+"""A policy as it was read: its form, its numbers over its own actions, and the checks on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.columns import (
+    Codes,
+    Column,
+    Floats,
+    factorize,
+    kind_of,
+    labels_column,
+    match_label,
+    numbers_column,
+    plain,
+    to_array,
+)
+from podium.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.frames import frame_to_columns, is_frame
+from podium.log import AGREE, Log
+
+KINDS = (
+    "column",
+    "probabilities",
+    "distribution",
+    "actions",
+    "callable",
+    "model",
+    "table",
+    "constant",
+    "uniform",
+    "logged",
+    "sql",
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy whose form is stated rather than guessed.
+
+    Parameters
+    ----------
+    source : column name, array, callable, classifier, table keyed by state, action, or SQL expression
+    kind : one of `KINDS`; None decides by what `source` is
+    proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
+
+    Examples
+    --------
+    >>> Policy([0, 1, 1], kind="probabilities")
+    Policy(source=[0, 1, 1], kind='probabilities', proxy=False)
+    """
+
+    source: Any = None
+    kind: str | None = None
+    proxy: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in KINDS:
+            raise PodiumError(f"unknown kind of policy {self.kind!r}", hint="the kinds are " + ", ".join(KINDS) + ".")
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A policy as it was read, over its own actions; aligned with the log's action space afterwards."""
+
+    kind: str
+    logged: Floats | None = None  # (N,)
+    labels: tuple[Any, ...] = ()
+    matrix: Floats | None = None  # (N, len(labels))
+    chosen: Codes | None = None  # (N,) into labels
+    proxy: bool = False
+
+
+def read_actions(name: str, policy: Policy, log: Log) -> Draft:
+    column = labels_column(policy.source, f"policy {name!r}")
+    chosen, distinct = factorize(column)
+    labels = tuple(plain(x) for x in distinct)
+    fractions = column.dtype.kind == "f" and log.actions.dtype.kind != "f"  # rather probabilities than new actions
+    known = set(log.action_space)
+    strange = [x not in known and (fractions or not may_be_action(x, log)) for x in labels]
+    refuse_rows(
+        f"policy {name!r}",
+        "must choose actions of the log",
+        np.array(strange, dtype=bool)[chosen],
+        column,
+        f"the actions are {listed(log.action_space)}; probabilities are an array of floats, or (N, A).",
+    )
+    return Draft("actions", labels=labels, chosen=chosen)
+
+
+def may_be_action(label: Any, log: Log) -> bool:
+    """Whether a label could be one more action: a text among texts, a number among numbers."""
+    return kind_of(label) == kind_of(log.action_space[0])
+
+
+def read_distribution(name: str, policy: Policy, log: Log) -> Draft:
+    if is_frame(policy.source):  # the names of its columns say which action is which
+        labels, cells = read_cells(name, frame_to_columns(policy.source), log, policy.proxy)
+        return Draft("distribution", labels=labels, matrix=cells, proxy=policy.proxy)
+    matrix = probabilities(policy.source, f"policy {name!r}", 2, policy.proxy)
+    if matrix.shape[1] != log.n_actions:
+        raise PodiumError(
+            f"policy {name!r} has {matrix.shape[1]} columns of probabilities; the action space has {log.n_actions}",
+            hint=f"columns follow log.action_space: {listed(log.action_space)}.",
+        )
+    return Draft("distribution", labels=log.action_space, matrix=matrix, proxy=policy.proxy)
+
+
+def read_cells(name: str, columns: Mapping[str, Column], log: Log, proxy: bool) -> tuple[tuple[Any, ...], Floats]:
+    """Columns named by actions as those actions and a matrix of probabilities, one row per row of the table."""
+    hint = "the columns of a policy's table are the state columns, and one per action that holds its probability."
+    if not columns:
+        raise PodiumError(f"policy {name!r}: its table has no columns of probabilities", hint=hint)
+    cells = [probabilities(c, f"policy {name!r}: column {h!r}", 1, proxy, hint) for h, c in columns.items()]
+    return tuple(match_label(h, log.action_space) for h in columns), np.column_stack(cells)
+
+
+def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: str = "") -> Floats:
+    """Numbers in [0, 1]; a proxy may be any number that is not negative."""
+    array = to_array(values)
+    if array.ndim != dimensions or array.dtype.kind not in "iufb":
+        if array.ndim == dimensions == 1:
+            array = numbers_column(array, what, hint or "a probability is a number between 0 and 1.")
+        else:
+            raise PodiumError(
+                f"{what} must hold probabilities of shape {'(N,)' if dimensions == 1 else '(N, A)'}; "
+                f"it holds {array.dtype} of shape {array.shape}",
+                hint="say what the numbers are with podium.Policy(x, kind=...).",
+            )
+    result: Floats = array.astype(np.float64, copy=False)
+    bad: NDArray[np.bool_] = ~np.isfinite(result)
+    rule = "must be a finite number"
+    if not bad.any():
+        bad = result < -AGREE if proxy else (result < -AGREE) | (result > 1 + AGREE)
+        rule = "must not be negative" if proxy else "must be a probability in [0, 1]"
+    if bad.any():
+        flat, worst = bad.reshape(len(bad), -1), result.reshape(len(bad), -1)
+        worst = worst[np.arange(len(bad)), flat.argmax(axis=1)]
+        hint = "declare a score that is no probability with podium.Policy(x, proxy=True)."
+        hint = "a score that stands for a probability is a number from 0 on." if proxy else hint
+        refuse_rows(what, rule, flat.any(axis=1), worst, hint)
+    return result
+
+
+def check_draft(name: str, draft: Draft, log: Log) -> Draft:
+    """A policy has one row per log row, sums to 1, and agrees with itself."""
+    for part in (draft.logged, draft.matrix, draft.chosen):
+        if part is not None and len(part) != len(log):
+            raise PodiumError(
+                f"policy {name!r} has {count(len(part), 'row')}; the log has {count(len(log), 'row')}",
+                hint="a policy gives one answer per log row, in the same order.",
+            )
+    known, seen = set(log.action_space), set()
+    for label in draft.labels:
+        if label in seen:
+            raise PodiumError(
+                f"policy {name!r} names the action {show_value(label)} twice", hint="name each action once."
+            )
+        seen.add(label)
+        if label not in known and not may_be_action(label, log):
+            raise PodiumError(
+                f"policy {name!r} names the action {show_value(label)}, which is no action of the log",
+                hint=f"the actions are {listed(log.action_space)}.",
+            )
+    if draft.matrix is not None and not draft.proxy:
+        check_sums(f"policy {name!r}: the sum of a row's probabilities", draft.matrix, draft.labels)
+    return draft
+
+
+def check_sums(what: str, matrix: Floats, labels: tuple[Any, ...]) -> None:
+    total = matrix.sum(axis=1)
+    hint = f"its actions are {listed(labels)}; declare scores with podium.Policy(x, proxy=True)."
+    refuse_rows(what, "must be 1 within 1e-6", np.abs(total - 1) > AGREE, total, hint)

@@ -1,0 +1,136 @@
+"""Policies as tables: keyed by state, or one row per row of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.columns import (
+    Codes,
+    Column,
+    labels_column,
+    match_label,
+    plain,
+    to_array,
+)
+from podium.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
+from podium.errors import PodiumError, count, refuse_rows, show_value
+from podium.frames import ColumnTable, frame_to_columns
+from podium.log import Log
+
+MISSING = object()
+
+
+def read_table(name: str, policy: Policy, log: Log) -> Draft:
+    table = policy.source
+    if isinstance(table, Mapping) and not isinstance(table, ColumnTable):
+        return read_mapping(name, table, log, policy.proxy)
+    columns = frame_to_columns(index_as_column(name, table, log))
+    keys = [h for h in log.state_columns if h in columns]
+    rows = np.arange(len(log))
+    if len(keys) == len(log.state_columns):
+        rows = rows_by_state(name, columns, log)
+        columns = {h: c for h, c in columns.items() if h not in keys}
+    else:
+        partial = [h for h in keys if match_label(h, log.action_space) not in log.action_space]
+        if partial:
+            lacking = [h for h in log.state_columns if h not in columns]
+            raise PodiumError(
+                f"policy {name!r}: its table has the state column {partial[0]!r} and lacks {lacking[0]!r}",
+                hint="give every state column as a key, or none and one row per log row.",
+            )
+        size = len(next(iter(columns.values()), ()))
+        if size != len(log):
+            raise PodiumError(
+                f"policy {name!r}: its table has {count(size, 'row')}; the log has {count(len(log), 'row')}",
+                hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
+            )
+    if list(columns) == [log.header("action")]:
+        return read_actions(name, Policy(columns[log.header("action")][rows]), log)
+    labels, matrix = read_cells(name, columns, log, policy.proxy)
+    if not policy.proxy:
+        check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
+    return Draft("table", labels=labels, matrix=matrix[rows], proxy=policy.proxy)
+
+
+def index_as_column(name: str, table: Any, log: Log) -> Any:
+    """A pandas frame that holds the states as its index, with the states as columns; other frames as they are."""
+    index = getattr(table, "index", None)
+    if index is None or isinstance(table, ColumnTable):
+        return table
+    if set(index.names) & set(log.state_columns):
+        return table.reset_index()
+    if index.dtype.kind in "iu" or len(index) == 0:
+        return table
+    raise PodiumError(
+        f"policy {name!r}: its table has an index of labels, such as {show_value(index[0])}",
+        hint=f"make the states a column (table.reset_index()), named {', '.join(log.state_columns)}.",
+    )
+
+
+def rows_by_state(name: str, columns: Mapping[str, Column], log: Log) -> Codes:
+    """For each log row, the row of a table that describes its state."""
+    keys = [labels_column(columns[h], f"policy {name!r}: column {h!r}") for h in log.state_columns]
+    if len(keys[0]) == len(log) and all(
+        np.array_equal(key, column) for key, column in zip(keys, log.state_columns.values(), strict=True)
+    ):
+        return np.arange(len(log))  # the same rows in the same order
+    place: dict[Any, int] = {}
+    others = [c for h, c in columns.items() if h not in log.state_columns]
+    for i, key in enumerate(zip(*(k.tolist() for k in keys), strict=True)):
+        j = place.setdefault(key, i)
+        if j != i and any(c[i] != c[j] for c in others):
+            raise PodiumError(
+                f"policy {name!r}: rows {j + 1} and {i + 1} of its table describe one state and differ",
+                hint="keep one row per state, or one row per log row in the same order.",
+            )
+    wanted = zip(*(c[log.first_rows].tolist() for c in log.state_columns.values()), strict=True)
+    found = np.array([place.get(key, -1) for key in wanted])
+    refuse_rows(
+        f"policy {name!r}",
+        "must have a row for every state",
+        (found < 0)[log.state_codes],
+        StateText(log),
+        "add the missing states to its table.",
+    )
+    return found[log.state_codes]
+
+
+def read_mapping(name: str, table: Mapping[Any, Any], log: Log, proxy: bool) -> Draft:
+    answers = [as_mapping(table.get(label, MISSING)) for label in log.state_labels]
+    refuse_rows(
+        f"policy {name!r}",
+        "must name every state",
+        np.array([a is MISSING for a in answers])[log.state_codes],
+        StateText(log),
+        "add the missing states to the table.",
+    )
+    if all(isinstance(a, Mapping) for a in answers):
+        labels = tuple(dict.fromkeys(x for a in answers for x in a))
+        cells = {x: to_array([a.get(x, 0.0) for a in answers])[log.state_codes] for x in labels}
+        columns = [probabilities(c, f"policy {name!r}: action {show_value(x)}", 1, proxy) for x, c in cells.items()]
+        matrix = np.column_stack(columns) if columns else np.zeros((len(log), 0))
+        return Draft("table", labels=tuple(plain(x) for x in labels), matrix=matrix, proxy=proxy)
+    rows = all(isinstance(a, tuple) for a in answers) and not set(answers) <= set(log.action_space)
+    array = to_array([list(a) for a in answers] if rows else answers)
+    if array.ndim == 2:
+        return read_distribution(name, Policy(array[log.state_codes], proxy=proxy), log)
+    return read_actions(name, Policy(array[log.state_codes]), log)
+
+
+def as_mapping(answer: Any) -> Any:
+    """A pandas Series as a mapping from its index, so that its order does not matter."""
+    return dict(answer.items()) if hasattr(answer, "index") and hasattr(answer, "items") else answer
+
+
+@dataclass(frozen=True)
+class StateText:
+    """The states of a log, row by row, for messages."""
+
+    log: Log
+
+    def __getitem__(self, row: int) -> Any:
+        return self.log.state_labels[self.log.state_codes[row]]
