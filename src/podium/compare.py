@@ -16,6 +16,7 @@ from podium.errors import PodiumError
 from podium.estimate import (
     DUPLICATES,
     NORMALIZE,
+    TIE,
     MethodResult,
     check_choice,
     check_seed,
@@ -28,8 +29,6 @@ from podium.estimate import (
 from podium.estimators import ESTIMATORS, Estimator, find_estimator
 from podium.log import Log
 from podium.verdicts import PROCEDURE, Verdicts, paired_t, probability_best
-
-TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 
 
 def compare(
