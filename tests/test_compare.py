@@ -800,6 +800,12 @@ def test_signs_of_every_pair() -> None:
         assert not result.signs[:, result.pairs.index(("policy 0", "twin"))].any()
 
 
+def test_values_that_differ_by_rounding_have_no_sign() -> None:
+    policies = {"sum": np.tile([0.1 + 0.2, 1 - (0.1 + 0.2)], (3, 1)), "plain": np.tile([0.3, 0.7], (3, 1))}
+    for method in ("LDE", "DiM"):
+        assert not podium.compare_states(TWO_STATES, policies, method).signs.any()
+
+
 def test_mispredicted_states() -> None:
     """Products of estimated and true difference: x 1/2 x D, y -1/3 x D; counted at or below -delta, strictly at 0."""
 

@@ -16,6 +16,7 @@ from podium.errors import PodiumError
 from podium.estimate import (
     DUPLICATES,
     NORMALIZE,
+    TIE,
     MethodResult,
     check_choice,
     check_seed,
@@ -31,8 +32,6 @@ from podium.log import Log
 from podium.pairs import pair_indices
 from podium.planning import Plan, make_plan
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, max_t, two_sided
-
-TIE = 1e-12  # scores this close, relative to the size of what they sum, differ by rounding alone
 
 
 def compare(

@@ -20,6 +20,7 @@ from podium.policies import FULL_HINT, PolicySet, resolve_policies
 
 BLOCK = 1 << 16
 NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
+TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
 

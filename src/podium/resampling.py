@@ -6,7 +6,7 @@ import numpy as np
 
 from podium.bootstrap import piece_sums
 from podium.columns import Floats
-from podium.estimate import MethodResult
+from podium.estimate import TIE, MethodResult
 from podium.pairs import pair_indices
 from podium.verdicts import Judgement
 
@@ -22,7 +22,11 @@ def classical(main: MethodResult, units: float, procedure: str, seed: int) -> Ju
     """One of the classical procedures on the paired row terms of a method; `units` turns scores into rewards."""
     i, j = pair_indices(len(main.values))
     difference, error = units * main.difference[i, j], units * main.std_error[i, j]
-    error = np.where(error > 0, error, np.nan)
+    # A spread, or a difference, of rounding alone is none.
+    flat = error * np.sqrt(main.samples) <= units * TIE * main.scale
+    equal = np.abs(main.centred[i] - main.centred[j]) <= TIE * main.scale
+    error = np.where((error > 0) & ~flat, error, np.nan)
+    difference = np.where(flat & equal, 0.0, difference)
     reference = None
     if procedure != "paired t" and main.samples > 1:
         draw = bootstrap_t if procedure == "bootstrap t" else sign_flips
@@ -47,7 +51,7 @@ def no_spread(samples: int, difference: float) -> str:
     if samples < 2:
         return "A single row (or unit) shows no spread to judge a difference by"
     if difference == 0:
-        return "Policies that give the same terms in every logged row cannot be told apart"
+        return "Policies with equal scores cannot be told apart"
     return "Every row gives the same difference, so there is no spread to judge it by"
 
 

@@ -13,7 +13,7 @@ from podium.baselines import describe_baseline
 from podium.columns import Floats, group_sums, to_array
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, check_choice, check_seed, prepare, row_terms
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
 from podium.log import Log
 from podium.moments import GroupSums, merge
@@ -180,6 +180,7 @@ def compare_states(
         else ([], [])
     )
     gaps = corrections[:, left] - corrections[:, right]
+    gaps[np.abs(gaps) <= TIE * np.abs(corrections).max(axis=1, keepdims=True)] = 0.0
     share = None
     if true_values is not None:
         truth = check_truth(true_values, log, len(resolved))
