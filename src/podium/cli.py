@@ -56,6 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("podium: the log does not fit into memory\n\nHint: use fewer rows or columns.", file=sys.stderr)
         return 2
+    except Exception as error:
+        if os.environ.get("PODIUM_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        hint = "this is a fault of podium, not of your log; PODIUM_DEBUG=1 shows where it happened."
+        print(f"podium: {printable(what)}\n\nHint: {hint}", file=sys.stderr)
+        return 2
 
 
 def drop_output() -> None:

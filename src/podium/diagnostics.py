@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.columns import group_sums
-from podium.compare import compare
+from podium.compare import compare, log_warnings
 from podium.comparison import Basis, Comparison
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError, count
-from podium.estimate import try_methods
+from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
 from podium.gated import Gates
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.log import Log
 from podium.pairs import pair_indices
-from podium.policies import PolicyRows, PolicySet
+from podium.policies import PolicyRows, PolicySet, policies_in
 from podium.scores import score
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Diagnosis:
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
             ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],
             ["propensities", log.knows, KNOWN[log.knows]],
-            ["T_p", number(self.t_p, 1), "beyond 3: good actions were logged more often than others"],
+            ["T_p", number(self.t_p, 1), "beyond 3: good actions were logged more often"],
         ]
         return Table("Log", ["figure", "value", "meaning"], rows, align="lrl")
 
@@ -162,20 +162,24 @@ class Diagnosis:
         notes = ["agrees: share of pairs in the order of the comparison. Orders that differ widely call for more rows."]
         return Table("Other methods", ["method", "baseline", "agrees", "ranking"], rows, "llrl", notes)
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        tables = [self.log_table(), self.coverage_table()]
+    def tables(self) -> list[Table]:
+        """What there is to show."""
+        tables = [self.log_table()]
+        tables += [self.coverage_table()] if self.coverage else []
         tables += [self.pairs_table()] if self.pairs else []
         tables += [self.sensitivity_table()] if self.sensitivity else []
+        return tables
+
+    def text(self, width: int = 80, bold: bool = False) -> str:
         lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        texts = [table.text(width, bold) for table in tables]
+        texts = [table.text(width, bold) for table in self.tables()]
         return "\n\n".join([*texts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        tables = [self.log_table(), self.coverage_table(), self.pairs_table(), self.sensitivity_table()]
-        return "".join(table.html() for table in tables)
+        return "".join(table.html() for table in self.tables())
 
 
 KNOWN = {
@@ -189,13 +193,22 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     """What the log can and cannot say about the policies; the options are those of `compare`."""
     from podium.assumption import check_assumption
 
-    result = compare(log, policies, **options)
-    assert result.basis is not None
-    log, resolved = result.log, result.basis.policies
-    coverage = tuple(cover(log, p) for p in resolved)
+    if policies is None and not policies_in(log):
+        resolved = PolicySet(())  # a log can be looked at before there is a policy
+    else:
+        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+        log, resolved = prepare(log, policies, **given)
     gates = Gates(log, resolved)
-    pairs = tuple(check_pairs(result, result.basis, gates))
-    other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
+    pairs: tuple[PairCheck, ...] = ()
+    other: tuple[Sensitivity, ...] = ()
+    warnings = (*log_warnings(log), *resolved.warnings)
+    if len(resolved) > 1:
+        result = compare(log, policies, **options)
+        assert result.basis is not None
+        pairs = tuple(check_pairs(result, result.basis, gates))
+        other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
+        warnings = result.warnings
+    coverage = tuple(cover(log, p) for p in resolved)
     return Diagnosis(
         log=log,
         coverage=coverage,
@@ -204,7 +217,7 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
         assumption=check_assumption(log),
         t_p=gates.t_p,
         alarms=(*log_alarms(gates), *policy_alarms(coverage, resolved), *pair_alarms(pairs)),
-        warnings=result.warnings,
+        warnings=warnings,
     )
 
 

@@ -45,14 +45,14 @@ def degrees_of_freedom(second: Floats, fourth: Floats, clusters: int) -> Floats:
 
 
 def correlation_t(x: Floats, y: Floats) -> float:
-    """t statistic of a correlation; 0 where x or y does not vary.
+    """t statistic of a correlation; 0 where x or y does not vary, or with fewer than 8 rows.
 
     >>> correlation_t(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
     0.0
     """
     x, y = x - x.mean(), y - y.mean()
     size = float(np.sqrt((x @ x) * (y @ y)))
-    if len(x) < 3 or np.ptp(x) < 1e-12 or np.ptp(y) <= 1e-12 * max(1.0, float(np.abs(y).max())) or size == 0:
+    if len(x) < 8 or np.ptp(x) < 1e-12 or np.ptp(y) <= 1e-12 * max(1.0, float(np.abs(y).max())) or size == 0:
         return 0.0
     r = float(np.clip(x @ y / size, -1 + 1e-12, 1 - 1e-12))
     return r * float(np.sqrt((len(x) - 2) / (1 - r * r)))
