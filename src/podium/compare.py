@@ -211,8 +211,7 @@ def arrange(
 ) -> tuple[Pair, ...]:
     """Every pair in rank order, with its verdict."""
     p_above = judgement.p_above()
-    p_value = np.where([s != "" for s in judgement.silent], 1.0, two_sided(p_above))
-    p_value = np.where(judgement.usable, p_value, 1.0)
+    p_value = np.where(judgement.usable, two_sided(p_above), 1.0)
     adjusted = max_t(p_value, judgement.covariance, seed) if joint else benjamini_hochberg(p_value)
     low, high = judgement.interval(level)
     index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}

@@ -134,7 +134,7 @@ class Comparison:
         n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
         side = (1 if i < j else -1) * (-1 if self.settings["lower_is_better"] else 1)
         above = float(judgement.p_above(side * wanted.margin)[n])
-        reason = judgement.silent[n] if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
+        reason = "" if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
         return answer_gate(wanted, above if side > 0 else 1 - above, float(self.settings["level"]), reason)
 
     # --- outputs -------------------------------------------------------------------------------------------

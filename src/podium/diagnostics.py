@@ -15,7 +15,7 @@ from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
-from podium.gated import Gates
+from podium.gated import ALARM, Gates
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.log import Log
 from podium.pairs import pair_indices
@@ -314,7 +314,7 @@ def other_rankings(result: Comparison, policies: PolicySet) -> list[Sensitivity]
 
 
 def log_alarms(gates: Gates) -> list[Alarm]:
-    if not gates.alarm:
+    if abs(gates.t_p) <= ALARM:
         return []
     known = gates.log.propensities is not None
     meaning = (

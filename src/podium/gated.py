@@ -12,6 +12,7 @@ LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,10 +20,9 @@ import numpy as np
 
 from podium.baselines import NEIGHBOURS, neighbour_means
 from podium.columns import Floats, factorize, group_sums
-from podium.estimate import row_terms
 from podium.estimators import DRE, LDE, Estimator
 from podium.log import Log
-from podium.moments import GroupSums, merge
+from podium.moments import Moments, merge
 from podium.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
@@ -32,7 +32,7 @@ ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
 ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands for its probability
 DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
 LARGE = 20_000  # rows beyond which neighbours are rows of the same state
-BLOCK = 4096
+BLOCK = 1 << 14
 SEEKS = "The logger seems to seek reward"
 
 
@@ -89,16 +89,15 @@ class Gates:
         if p is None:
             return np.zeros(len(i))
         factor = self.log.n_actions - 1 / p
-        logged = np.column_stack([policy.logged for policy in self.policies])
-        x = ((self.log.rewards - self.log.rewards.mean()) * factor)[:, None] * logged
-        mean = x.mean(axis=0)
-        second, _ = pair_power_sums(x - mean, i, j)
-        error = np.sqrt(second / max(len(x) - 1, 1) / len(x))
-        z: Floats = np.divide(mean[i] - mean[j], error, out=np.zeros(len(i)), where=error > 0)
+        weight = (self.log.rewards - self.log.rewards.mean()) * factor
+        moments = merge(Moments.of(block) for block in logged_blocks(self.policies, weight))
+        n = len(p)
+        error = np.sqrt(pair_variance(moments.scatter, i, j) / max(n - 1, 1) / n)
+        z: Floats = np.divide(moments.mean[i] - moments.mean[j], error, out=np.zeros(len(i)), where=error > 0)
         if self.log.behavior is None or not all(policy.has_full for policy in self.policies):
-            return np.asarray(z, dtype=np.float64)
-        seen, _ = pair_power_sums(logged * factor[:, None], i, j)
-        expected = pair_variance(policy_products(self.log, self.policies, "disagreement") * len(self.log), i, j)
+            return z
+        seen = pair_variance(sum_of_products(logged_blocks(self.policies, factor)), i, j)
+        expected = n * pair_variance(policy_products(self.log, self.policies, "disagreement"), i, j)
         share = np.divide(seen, expected, out=np.ones(len(i)), where=expected > 0)
         return np.asarray(z * np.sqrt(np.minimum(1.0, share)), dtype=np.float64)
 
@@ -113,21 +112,28 @@ class Gates:
     def path(self, estimator: Estimator) -> Path:
         """Differences and errors by one method with the neighbours' baseline."""
         log, policies = self.log, self.policies
-        terms = row_terms(log, policies, estimator, self.baseline)
-        n, units = len(terms.rows), estimator.reward_units(log.n_actions)
-        clusters = log.state_codes[terms.rows] if log.units is None else factorize(log.units[terms.rows])[0]
+        rows = log.latest if estimator.duplicates == "latest" else np.arange(len(log))
+        n, units = len(rows), estimator.reward_units(log.n_actions)
+        residual = log.rewards[rows] - self.baseline[rows]
+        weight = units * residual
+        if estimator.uses_propensity:
+            assert log.propensities is not None
+            weight = weight / log.propensities
+        clusters = log.state_codes[rows] if log.units is None else factorize(log.units[rows])[0]
         count = int(clusters.max()) + 1
-        summed = units * merge(GroupSums.of(block, clusters[part], count) for part, block in terms.blocks()).sums
+        summed = np.empty((count, len(policies)))
+        for k, policy in enumerate(policies):
+            summed[:, k] = group_sums(clusters, weight * policy.logged[rows], count)
         i, j = pair_indices(len(policies))
         centred = summed - summed.mean(axis=0)
         inflate = count / max(count - 1, 1)
-        second, _ = pair_power_sums(centred, i, j)
         raw, fourth = pair_power_sums(summed, i, j)
         total = summed.sum(axis=0) / n
+        second = np.maximum(raw - (n * (total[i] - total[j])) ** 2 / count, 0)
         design = np.full(len(i), np.nan)
         kind = "LDE" if estimator is LDE else "DRE"
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
-            spread = log.rewards[terms.rows] - self.baseline[terms.rows] if kind == "LDE" else log.rewards
+            spread = residual if kind == "LDE" else log.rewards
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
         return Path(
             difference=total[i] - total[j],
@@ -224,9 +230,23 @@ def bounded_products(log: Log, policies: PolicySet) -> Floats:
     """The same for LDE from the logged actions alone, an upper bound."""
     kept = log.latest
     states = log.state_codes[kept]
-    logged = np.column_stack([p.logged[kept] for p in policies])
     weight = np.bincount(log.state_codes, minlength=log.n_states) / len(log)  # of a state among the rows
-    seen = (logged * weight[states][:, None]).T @ logged
-    mass = np.column_stack([group_sums(states, column, log.n_states) for column in logged.T])
-    unseen = weight @ np.maximum(1 - mass, 0) ** 2
+    root = np.zeros(len(log))
+    root[kept] = np.sqrt(weight[states])
+    seen = sum_of_products(logged_blocks(policies, root))
+    mass = [group_sums(states, p.logged[kept], log.n_states) for p in policies]
+    unseen = np.array([weight @ np.maximum(1 - m, 0) ** 2 for m in mass])
     return np.asarray(log.n_actions * (seen + np.diag(unseen)), dtype=np.float64)
+
+
+def logged_blocks(policies: PolicySet, weight: Floats) -> Iterator[Floats]:
+    """(n, K) blocks of weight(n) pi_k(a_n|s_n)."""
+    for start in range(0, len(weight), BLOCK):
+        part = slice(start, start + BLOCK)
+        yield np.column_stack([weight[part] * p.logged[part] for p in policies])
+
+
+def sum_of_products(blocks: Iterable[Floats]) -> Floats:
+    """(K, K) the Gram matrix of all blocks."""
+    total: Floats = sum(block.T @ block for block in blocks)  # type: ignore[assignment]
+    return total

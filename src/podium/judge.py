@@ -6,7 +6,7 @@ import numpy as np
 
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
-from podium.gated import FEW_ROWS, gated
+from podium.gated import ALARM, Gates, gated
 from podium.log import Log
 from podium.policies import PolicySet
 from podium.resampling import LABELS, classical
@@ -54,21 +54,39 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
 
 def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
     """The posterior of every difference as a judgement."""
+    from threadpoolctl import threadpool_limits
+
     from podium.evidence import gather
     from podium.posterior import posterior
 
-    found = posterior(gather(log, policies), seed)
-    reason = found.reasons[0] if found.reasons else "The doubly robust check contradicts the posterior"
-    few = f"Fewer than {FEW_ROWS} rows are too few for a claim" if len(log) < FEW_ROWS else ""
+    t_p = Gates(log, policies).t_p
+    alarm = abs(t_p) > ALARM
+    with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
+        found = posterior(gather(log, policies), alarm, seed)
+    notes = []
+    if log.propensities is None:
+        notes.append("Without propensities it is assumed that logging did not seek reward")
+    elif log.behavior is None:
+        notes.append(
+            "Only the propensities of logged actions are known; they serve to watch for loggers that seek reward"
+        )
     return Judgement(
         procedure="posterior",
         difference=found.difference,
         std_error=np.sqrt(found.variance),
         freedom=found.freedom,
-        path=tuple("posterior" for _ in found.path),
-        silent=tuple(reason if path == "none" else few for path in found.path),
+        path=("posterior",) * len(found.difference),
+        silent=found.reasons,
         values=found.values,
         covariance=found.covariance,
-        assumes="rewards vary with state and action as the prior allows (see the docs)",
-        figures={"t_p": found.t_p, "alarm": found.alarm, "rows": len(log)},
+        learned=found.learned,
+        assumes="what the log shows of states and actions holds for those it does not show",
+        notes=tuple(notes),
+        figures={
+            "t_p": t_p,
+            "alarm": alarm,
+            "rows": len(log),
+            "prior_variance": found.variance / np.maximum(1 - found.learned, 1e-12),
+            "influence": found.influence,
+        },
     )

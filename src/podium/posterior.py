@@ -1,19 +1,13 @@
 """The posterior of the difference of two policies under a Gaussian-process prior on the rewards r(s, a).
 
 The difference V(pi) - V(mu) = mean_n sum_a (pi - mu)(a|s_n) r(s_n, a) is linear in r, so its posterior is Gaussian
-in closed form; LDE is its mean when the rewards of the actions of a state are exchangeable. The prior is a sum of
+in closed form; LDE is its mean when the rewards of the actions of a state are exchangeable. The prior (see `prior`)
+has its variances fitted, except those of the policy and logger features, which are integrated over a grid.
 
-    shared by all actions   const, linear and smooth in the state (they drop out of a difference), and the
-                            covariates h_k(s) = sum_a B pi_k and log B(.|s), against loggers that follow the state
-    per action              1[a = a'] (const + linear + smooth); the same with smooth action kernels if given
-    cell                    1[s = s', a = a']
-    policies                pi_k(a|s) - 1/A: "what a policy prefers is better (or worse)"
-    logger                  log B(a|s): "what the logger prefers is better", against loggers that seek reward
-
-plus noise. Variances are fitted (MAP) on at most `FIT_ROWS` rows, except those of the last two parts, which are
-integrated over a grid. What the model may have got wrong is met by a sandwich variance from leave-one-out
-residuals, by degrees of freedom from their kurtosis, and, where the logger seems to seek reward, by a doubly
-robust check (GP-AIPW). No claim is better than its weakest support.
+What the model may have got wrong is met in three ways: no variance falls below a share of the sandwich variance of
+leave-one-out residuals; degrees of freedom come from the kurtosis of those residuals and from the number of rows that
+tell the policies apart; and where the logger seems to seek reward, a doubly robust estimate (GP-AIPW) that is fairly
+sure of the opposite silences a pair.
 """
 
 from __future__ import annotations
@@ -22,18 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.evidence import (
-    ALARM,
-    ALARM_ESTIMATED,
-    Codes,
-    Evidence,
-    Floats,
-    degrees_of_freedom,
-    pair_power_sums,
-    reward_seeking,
-)
+from podium.columns import Codes, Floats
+from podium.evidence import Evidence
+from podium.pairs import degrees_of_freedom, pair_power_sums, pair_variance
+from podium.prior import Kernels, build_kernels, fit_scales
 
-FIT_ROWS = 250  # rows that the variances of the prior are fitted on
 WHOLE_ROWS = 2000  # the longest log that is inverted at once
 BLOCK_ROWS = 1000  # of longer logs
 CALM = 1.15  # blocks share their hyperparameters, so their joint standard error is multiplied by this
@@ -41,274 +28,30 @@ GRID = 7  # points per integrated variance
 SANDWICH = 0.7  # share of the leave-one-out variance below which no variance may fall
 FREEDOM = (8.0, 30.0)  # bounds of the degrees of freedom
 VETO = 0.8  # under an alarm, AIPW this sure of the opposite silences a pair
-DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart
-
-Components = list[tuple[str, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the log says of every pair (i, j), i < j, and of every policy.
+    """What the log says of every pair i < j, and of every policy.
 
     Attributes
     ----------
-    i, j : (P,) the policies of each pair
     difference, variance, freedom : (P,) location, squared scale and degrees of freedom of a t distribution
-    p_better : (P,) probability that i is better than j
-    path : (P,) "posterior", or "none" where nothing may be said; then `reasons` says why, and P = 1/2
     values : (K,) posterior mean value of each policy
     covariance : (K, K) of the values, up to a constant that all policies share
-    t_p : the alarm statistic; `alarm` says whether it rang
-    reasons : (P,) one sentence each, empty where the posterior stands
+    reasons : (P,) why a pair is silenced, one sentence each; empty where the posterior stands
     learned : (P,) share of the prior variance that the log removed, .2 to 1
+    influence : (N, K) how much each value falls without a row
     """
 
-    i: Codes
-    j: Codes
     difference: Floats
     variance: Floats
     freedom: Floats
-    p_better: Floats
-    path: tuple[str, ...]
     values: Floats
     covariance: Floats
-    t_p: float
-    alarm: bool
     reasons: tuple[str, ...]
-    learned: Floats  # (P,)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """The interval of each difference; it leaves out 0 iff P(better) is beyond (1 + level) / 2.
-
-        The posterior mean shrinks a difference towards 0 by about `learned`, the share of its prior variance that
-        the log removed. The end near 0 keeps that caution; the far end undoes it, so that large differences are
-        not missed.
-        """
-        from scipy.special import stdtrit
-
-        half = stdtrit(self.freedom, (1 + level) / 2) * np.sqrt(self.variance)
-        low, high = self.difference - half, self.difference + half
-        up = self.difference >= 0
-        return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
-
-
-# --- kernels -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Kernels:
-    """The parts of the prior, on S distinct states, A actions and N rows; rewards are in units of their sd."""
-
-    evidence: Evidence
-    y: Floats  # (N,) standardised rewards
-    state: Components  # name -> (S, S)
-    shared: tuple[str, ...]  # which of them serve all actions
-    per_action: tuple[str, ...]  # which of them serve each action apart
-    action: Components  # name -> (A, A)
-    covariates: Components  # name -> (N, c) features shared by all actions
-    features: Floats  # (L, N, A) policy features, then the logger feature
-    n_policy_features: int
-    split: dict[str, float]  # shared parts that few rows tell from the cell part, and the share counted there too
-
-    def cell(self, theta: dict[str, float]) -> float:
-        """Variance of the cell part."""
-        return theta["cell"] + sum(share * theta[name] for name, share in self.split.items())
-
-    @property
-    def names(self) -> list[str]:
-        parts = [f"shared {s}" for s in self.shared] + [f"covariate {c}" for c, _ in self.covariates]
-        parts += [f"action {a} {s}" for a, _ in self.action for s in self.per_action]
-        if self.evidence.units is not None:
-            parts.append("unit")
-        return [*parts, "cell", "noise"]
-
-    def rows(self, rows: Codes) -> Components:
-        """Every part but the features as an (n, n) matrix over some rows, in the order of `names`."""
-        e = self.evidence
-        s, a = e.states[rows], e.actions[rows]
-        state = {name: k[np.ix_(s, s)] for name, k in self.state}
-        parts: Components = [(f"shared {name}", state[name]) for name in self.shared]
-        parts += [(f"covariate {name}", x[rows] @ x[rows].T) for name, x in self.covariates]
-        for name, k in self.action:
-            block = k[np.ix_(a, a)]
-            parts += [(f"action {name} {other}", block * state[other]) for other in self.per_action]
-        if e.units is not None:
-            parts.append(("unit", (e.units[rows][:, None] == e.units[rows]).astype(float)))
-        cell = ((s[:, None] == s) & (a[:, None] == a)).astype(float)
-        parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
-        return [*parts, ("cell", cell), ("noise", np.eye(len(rows)))]
-
-    def row_features(self, rows: Codes) -> Floats:
-        """(n, L) the features at the logged actions."""
-        values: Floats = self.features[:, rows, self.evidence.actions[rows]].T
-        return np.ascontiguousarray(values)
-
-    def mixed_state(self, theta: dict[str, float], action: str) -> Floats:
-        """(S, S) the state kernel that goes with an action kernel."""
-        state = dict(self.state)
-        total: Floats = sum(
-            (theta[f"action {action} {s}"] * state[s] for s in self.per_action), np.zeros_like(self.state[0][1])
-        )
-        return total
-
-    def apply(self, theta: dict[str, float], x: Floats) -> Floats:
-        """The action parts of the prior covariance as an operator on (S, A, c) arrays."""
-        s, a, c = x.shape
-        total = self.cell(theta) * x
-        for name, k in self.action:
-            part = (self.mixed_state(theta, name) @ x.reshape(s, a * c)).reshape(s, a, c)
-            total += part if name == "same" else np.einsum("ab,sbc->sac", k, part, optimize=True)
-        return total
-
-
-def squared_distances(x: Floats) -> Floats:
-    square = (x * x).sum(axis=1)
-    distances: Floats = np.maximum(square[:, None] + square - 2 * x @ x.T, 0)
-    np.fill_diagonal(distances, 0.0)
-    return distances
-
-
-def build_kernels(evidence: Evidence, scale: float) -> Kernels:
-    e = evidence
-    points, texts = e.points, e.texts[e.first_rows]
-    d, q = points.shape[1], texts.shape[1]
-    n_states = e.n_states
-    const = np.ones((n_states, n_states))
-    if d == 0 and q <= 1:  # names alone: states are alike or not
-        state: Components = [("const", const), ("same", np.eye(n_states))]
-        shared: tuple[str, ...] = ("const", "same")
-        per_action: tuple[str, ...] = ("const",)
-    else:
-        linear, distance = points @ points.T, squared_distances(points)
-        for column in texts.T:
-            match = (column[:, None] == column).astype(float)
-            linear, distance = linear + match, distance + 2 * (1 - match)
-        linear, distance = linear / (d + q), distance / (d + q)
-        state = [
-            ("const", const),
-            ("linear", linear),
-            ("smooth", np.exp(-distance / 2)),
-            ("rough", np.exp(-distance / 0.18)),
-        ]
-        shared = ("const", "linear", "smooth", "rough")
-        per_action = ("const", "linear", "smooth")
-    action: Components = [("same", np.eye(e.n_actions))]
-    if e.action_features is not None:
-        spread = e.action_features.std(axis=0)
-        z = (e.action_features - e.action_features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        apart = squared_distances(z) / z.shape[1]
-        action += [("smooth", np.exp(-apart / 2)), ("rough", np.exp(-apart / 0.18))]
-
-    centred = e.policies - 1 / e.n_actions
-    size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
-    features = [centred / np.where(size > 0, size, 1.0) / np.sqrt(e.n_policies)]
-    covariates: Components = []
-    logger = logging_feature(e)
-    if e.behavior is not None:
-        agreement = np.einsum("na,kna->nk", e.behavior, e.policies)
-        covariates.append(("agreement", unit_diagonal(standard_columns(agreement))))
-        habits = np.log(np.maximum(e.behavior, 1e-12))
-        habits = habits - habits.mean(axis=1, keepdims=True)
-        covariates.append(("habits", unit_diagonal(habits - habits.mean(axis=0))))
-    if logger is not None:
-        features.append(logger[None])
-    split = {
-        f"shared {name}": 1 - nearest(k[np.ix_(e.states, e.states)]) for name, k in state if name in ("rough", "same")
-    }
-    split |= {f"covariate {name}": 1 - nearest(x @ x.T) for name, x in covariates if name == "habits"}
-    y = (e.rewards - e.rewards.mean()) / scale
-    return Kernels(e, y, state, shared, per_action, action, covariates, np.concatenate(features), e.n_policies, split)
-
-
-def nearest(kernel: Floats) -> float:
-    """Mean correlation of a row with the row most like it: near 0, a kernel is but noise under another name."""
-    size = np.sqrt(np.maximum(np.diag(kernel), 1e-300))
-    correlation = kernel / size / size[:, None]
-    np.fill_diagonal(correlation, 0.0)
-    return float(np.clip(correlation.max(axis=1), 0, 1).mean())
-
-
-def logging_feature(e: Evidence) -> Floats | None:
-    """(N, A) log B(a|s), centred per state, of unit sd; None where B is unknown or uniform."""
-    if e.behavior is None:
-        return None
-    log_b = np.log(np.maximum(e.behavior, 1e-12))
-    log_b = log_b - log_b.mean(axis=1, keepdims=True)
-    size = log_b.std()
-    return None if size < 1e-9 else log_b / size
-
-
-def standard_columns(x: Floats) -> Floats:
-    spread = x.std(axis=0)
-    scaled: Floats = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return scaled
-
-
-def unit_diagonal(x: Floats) -> Floats:
-    """Scaled so that the mean diagonal of x x' is 1."""
-    size = np.sqrt((x * x).sum(axis=1).mean())
-    return x / size if size > 0 else x
-
-
-# --- hyperparameters -----------------------------------------------------------------------------------------
-
-
-def prior_scales(kernels: Kernels) -> tuple[dict[str, float], dict[str, float]]:
-    """Where each log variance is centred, and how firmly (sd)."""
-    e = kernels.evidence
-    cells = e.states * e.n_actions + e.actions
-    distinct = len(np.unique(cells)) >= DISTINCT * e.rows
-    centre = dict.fromkeys([*kernels.names, "policies", "logger"], 0.1)
-    width = dict.fromkeys(centre, 2.0)
-    centre["shared const"], width["shared const"] = 1.0, 0.5
-    for name, _ in kernels.covariates:
-        centre[f"covariate {name}"] = 0.5
-    if distinct:  # cell and noise cannot be told apart, so most of both is taken to be signal: the wider answer
-        centre["cell"] = 0.5
-        centre["noise"], width["noise"] = 1e-3, 0.3
-    else:
-        centre["cell"] = centre["noise"] = 0.25
-    return centre, width
-
-
-def fit_scales(kernels: Kernels, seed: int) -> dict[str, float]:
-    """MAP variances of all parts, on at most FIT_ROWS rows, with the analytic gradient."""
-    from scipy.linalg import cho_factor, cho_solve, lapack
-    from scipy.optimize import minimize
-
-    e = kernels.evidence
-    rows = np.arange(e.rows)
-    if e.rows > FIT_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(e.rows, size=FIT_ROWS, replace=False))
-    parts = kernels.rows(rows)
-    u = kernels.row_features(rows)
-    p = kernels.n_policy_features
-    parts.append(("policies", u[:, :p] @ u[:, :p].T))
-    if u.shape[1] > p:
-        parts.append(("logger", u[:, p:] @ u[:, p:].T))
-    names = [name for name, _ in parts]
-    stack = np.stack([k for _, k in parts])
-    flat = stack.reshape(len(names), -1)
-    centre, width = prior_scales(kernels)
-    start = np.log([centre[name] for name in names])
-    firm = np.array([width[name] for name in names])
-    y, n = kernels.y[rows], len(rows)
-    jitter = 1e-6 * np.eye(n)
-
-    def objective(x: Floats) -> tuple[float, Floats]:
-        theta = np.exp(x)
-        k = (theta @ flat).reshape(n, n) + jitter
-        factor = cho_factor(k, lower=True, check_finite=False)
-        alpha = cho_solve(factor, y, check_finite=False)
-        inverse, _ = lapack.dpotri(factor[0], lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        value = 0.5 * y @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * (((x - start) / firm) ** 2).sum()
-        slope = 0.5 * flat @ (inverse - np.outer(alpha, alpha)).ravel() * theta + (x - start) / firm**2
-        return float(value), slope
-
-    bounds = [(s - 9, s + 5) for s in start]
-    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
-    return dict(zip(names, np.exp(best.x).tolist(), strict=True))
+    learned: Floats
+    influence: Floats
 
 
 # --- the posterior of one block ------------------------------------------------------------------------------
@@ -327,6 +70,7 @@ class Solved:
     prior: Floats  # (P,) prior variance per pair
     level: float  # mean value of a policy that all share
     aipw: tuple[Floats, Floats, Floats] | None  # difference, variance, freedom per pair
+    influence: Floats  # (N, K) how much each value falls without a row
 
 
 def solve(kernels: Kernels, theta: dict[str, float], doubly_robust: bool) -> Solved:
@@ -434,6 +178,7 @@ def solve(kernels: Kernels, theta: dict[str, float], doubly_robust: bool) -> Sol
         pair_variance(prior, i, j),
         level,
         aipw,
+        contributions,
     )
 
 
@@ -441,12 +186,6 @@ def half_cauchy(log_variance: float) -> float:
     """Log density of log w^2, up to a constant, where w / sqrt(.1) is half-Cauchy."""
     w = np.exp(0.5 * log_variance) / np.sqrt(0.1)
     return float(np.log(w / (1 + w * w)))
-
-
-def pair_variance(covariance: Floats, i: Codes, j: Codes) -> Floats:
-    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
-    variance: Floats = diagonal[..., i] + diagonal[..., j] - 2 * covariance[..., i, j]
-    return np.maximum(variance, 0)
 
 
 def gp_aipw(
@@ -499,20 +238,19 @@ def gp_aipw(
 # --- all together --------------------------------------------------------------------------------------------
 
 
-def posterior(evidence: Evidence, seed: int = 0) -> Posterior:
+def posterior(evidence: Evidence, alarm: bool = False, seed: int = 0) -> Posterior:
     """The posterior of every difference; see the module's head.
 
-    `seed` picks the rows that variances are fitted on (logs over FIT_ROWS rows) and the blocks of long logs.
+    `alarm` says that the logger seems to seek reward; `seed` picks the rows that variances are fitted on (logs over
+    FIT_ROWS rows) and the blocks of long logs.
     """
     from scipy.special import stdtr
 
     e = evidence
     i, j = e.pairs
-    t_p = reward_seeking(e)
-    alarm = abs(t_p) > (ALARM if e.propensities is not None else ALARM_ESTIMATED)
     scale = float(e.rewards.std())
     if e.rows < 3 or scale <= 1e-12 * max(1.0, float(np.abs(e.rewards).max())):
-        return silent(e, t_p, alarm)
+        return silent(e, FEW if e.rows < 3 else FLAT)
     check = alarm and e.behavior is not None
     found = whole(e, scale, check, seed) if e.rows <= WHOLE_ROWS else blocks(e, scale, check, seed)
     m, v = found.difference, found.variance
@@ -524,18 +262,22 @@ def posterior(evidence: Evidence, seed: int = 0) -> Posterior:
         against = stdtr(nu2, -np.sign(m) * d2 / np.sqrt(np.maximum(v2, 1e-300)))
         reasons[against > VETO] = OPPOSED
     reasons[v <= 1e-14] = SAME
-    stands = reasons == ""
-    p_better = np.where(stands, stdtr(found.freedom, m / np.sqrt(np.maximum(v, 1e-300))), 0.5)
     return Posterior(
-        i, j, m * scale, v * scale**2, found.freedom, p_better, tuple(np.where(stands, "posterior", "none").tolist()),
-        float(e.rewards.mean()) + scale * (found.level + policy_values(m, i, j, e.n_policies)),
-        scale**2 * from_pairs(v, i, j, e.n_policies), t_p, alarm, tuple(reasons.tolist()), found.learned,
-    )  # fmt: skip
+        difference=np.where(v <= 1e-14, 0.0, m * scale),
+        variance=v * scale**2,
+        freedom=found.freedom,
+        values=float(e.rewards.mean()) + scale * (found.level + policy_values(m, i, j, e.n_policies)),
+        covariance=scale**2 * from_pairs(v, i, j, e.n_policies),
+        reasons=tuple(reasons.tolist()),
+        learned=found.learned,
+        influence=scale * found.influence,
+    )
 
 
 BLIND = "The logger seems to seek reward, and its probabilities are not known in full"
 OPPOSED = "The logger seems to seek reward, and a doubly robust estimate points the other way"
 SAME = "Policies that do the same in every logged state cannot be told apart"
+FEW = "Fewer than 3 rows tell no policy from another"
 FLAT = "Rewards that are all equal tell no policy from another"
 
 
@@ -549,6 +291,7 @@ class Found:
     learned: Floats
     aipw: tuple[Floats, Floats, Floats] | None
     level: float
+    influence: Floats  # (N, K)
 
 
 def whole(e: Evidence, scale: float, check: bool, seed: int) -> Found:
@@ -557,7 +300,7 @@ def whole(e: Evidence, scale: float, check: bool, seed: int) -> Found:
     solved = solve(kernels, fit_scales(kernels, seed), check)
     m, v, nu = summarise(solved, e)
     within = solved.weights @ pair_variance(solved.covariances, *e.pairs)
-    return Found(m, v, nu, learned_share(within, solved.prior), solved.aipw, solved.level)
+    return Found(m, v, nu, learned_share(within, solved.prior), solved.aipw, solved.level, solved.influence)
 
 
 def summarise(s: Solved, e: Evidence) -> tuple[Floats, Floats, Floats]:
@@ -603,6 +346,7 @@ def blocks(e: Evidence, scale: float, check: bool, seed: int) -> Found:
         block = rng.integers(count, size=int(e.units.max()) + 1)[e.units]
     theta: dict[str, float] | None = None
     solved, summaries = [], []
+    influence = np.zeros((e.rows, e.n_policies))
     for b in range(count):
         rows = np.flatnonzero(block == b)
         if len(rows) == 0:
@@ -612,6 +356,7 @@ def blocks(e: Evidence, scale: float, check: bool, seed: int) -> Found:
         theta = fit_scales(kernels, seed) if theta is None else theta
         solved.append(solve(kernels, theta, check))
         summaries.append(summarise(solved[-1], part))
+        influence[rows] = solved[-1].influence
     m, v, nu = (np.array(x) for x in zip(*summaries, strict=True))
     v = np.maximum(v, 1e-15)
     prior = np.maximum(np.mean([s.prior for s in solved], axis=0), 1e-15)
@@ -624,7 +369,7 @@ def blocks(e: Evidence, scale: float, check: bool, seed: int) -> Found:
         aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
     return Found(
         (m / v).sum(axis=0) / precision, CALM**2 / precision, nu.sum(axis=0), learned_share(1 / precision, prior),
-        aipw, float(np.mean([s.level for s in solved])),
+        aipw, float(np.mean([s.level for s in solved])), influence / len(solved),
     )  # fmt: skip
 
 
@@ -651,13 +396,18 @@ def from_pairs(variance: Floats, i: Codes, j: Codes, k: int) -> Floats:
     return covariance
 
 
-def silent(e: Evidence, t_p: float, alarm: bool) -> Posterior:
-    """No answer where rewards do not vary: P = 1/2 everywhere."""
+def silent(e: Evidence, reason: str) -> Posterior:
+    """No answer, for a stated reason."""
     i, j = e.pairs
     spread = float(e.rewards.var()) or 1.0
     flat = np.full(len(i), spread)
     return Posterior(
-        i, j, np.zeros(len(i)), flat, np.ones(len(i)), np.full(len(i), 0.5), ("none",) * len(i),
-        np.full(e.n_policies, float(e.rewards.mean())), from_pairs(flat, i, j, e.n_policies), t_p, alarm,
-        (FLAT,) * len(i), np.ones(len(i)),
-    )  # fmt: skip
+        difference=np.zeros(len(i)),
+        variance=flat,
+        freedom=np.ones(len(i)),
+        values=np.full(e.n_policies, float(e.rewards.mean())),
+        covariance=from_pairs(flat, i, j, e.n_policies),
+        reasons=(reason,) * len(i),
+        learned=np.ones(len(i)),
+        influence=np.zeros((e.rows, e.n_policies)),
+    )

@@ -31,6 +31,8 @@ class Judgement:
     values : (K,) estimates of the policies that go with the differences
     covariance : (K, K) of the values, up to what all policies share
     reference : (P, B) draws of |t| under no difference, or None for the t distribution
+    learned : (P,) how far a posterior mean is shrunk towards 0, as a factor; the end of an interval that is far from 0,
+        and thresholds beyond the mean, undo it, so that large differences are not missed
     assumes : what must hold for the probabilities to be right
     notes : sentences on what was missing or noticed
     figures : further numbers, by name, for the trust panel and for planning
@@ -45,6 +47,7 @@ class Judgement:
     values: Floats
     covariance: Floats
     reference: Floats | None = None
+    learned: Floats | None = None
     assumes: str = ""
     notes: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -52,20 +55,24 @@ class Judgement:
     @property
     def usable(self) -> NDArray[np.bool_]:
         """(P,) where a probability can be given at all."""
-        return np.isfinite(self.std_error) & (self.std_error > 0)
+        stands = np.array([reason == "" for reason in self.silent], dtype=bool)
+        return np.asarray(np.isfinite(self.std_error) & (self.std_error > 0) & stands, dtype=bool)
 
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
         gap = self.difference - threshold
+        if self.learned is not None:
+            side = np.sign(self.difference)
+            beyond = np.minimum(0.0, side * (self.difference - self.learned * threshold))
+            gap = np.where(side * gap < 0, side * beyond, gap)
         z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
         if self.reference is not None:
-            beyond = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
-            one_sided = (1 + beyond) / (1 + self.reference.shape[1]) / 2
+            above = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
+            one_sided = (1 + above) / (1 + self.reference.shape[1]) / 2
             return np.where(self.usable, np.where(z > 0, 1 - one_sided, np.where(z < 0, one_sided, 0.5)), 0.5)
         from scipy.special import stdtr
 
-        probability: Floats = stdtr(self.freedom, z)
-        return probability
+        return np.where(self.usable, stdtr(self.freedom, z), 0.5)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Central intervals; nan where nothing is known."""
@@ -78,7 +85,11 @@ class Judgement:
             dtype=np.float64,
         )
         half = np.where(self.usable, reach * self.std_error, np.nan)
-        return self.difference - half, self.difference + half
+        low, high = self.difference - half, self.difference + half
+        if self.learned is None:
+            return low, high
+        up = self.difference >= 0
+        return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
 
 
 def two_sided(p_better: Floats) -> Floats:

@@ -1,0 +1,240 @@
+"""The Gaussian-process prior on the rewards r(s, a): its parts as kernels, and their variances fitted to a log.
+
+The parts, in units of the sd of the rewards; states are standardised, D = squared distance / number of columns:
+
+    shared      const, linear, exp(-D/2), exp(-D/.18): the state matters whatever the action (no effect on differences)
+    covariate   agreement h_k(s) = sum_a B pi_k and habits log B(.|s): loggers that follow the state
+    action      1[a = a'] (or smooth action kernels) times (const, linear, exp(-D/2))
+    cell        1[s = s', a = a'],  unit 1[u = u'],  noise
+    features    pi_k(a|s) - 1/A over its rms, k = 1..K, and log B(a|s): linear in what policies and logger prefer
+
+A shared part that no two rows have in common is noise under another name, yet would drop out of every difference:
+`split` counts its variance in the cell part too, as far as rows are not alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.columns import Codes, Floats
+from podium.evidence import Evidence
+
+FIT_ROWS = 250  # rows that the variances are fitted on
+DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart
+
+Components = list[tuple[str, Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """The parts of the prior, on S distinct states, A actions and N rows; rewards are in units of their sd."""
+
+    evidence: Evidence
+    y: Floats  # (N,) standardised rewards
+    state: Components  # name -> (S, S)
+    shared: tuple[str, ...]  # which of them serve all actions
+    per_action: tuple[str, ...]  # which of them serve each action apart
+    action: Components  # name -> (A, A)
+    covariates: Components  # name -> (N, c) features shared by all actions
+    features: Floats  # (L, N, A) policy features, then the logger feature
+    n_policy_features: int
+    split: dict[str, float]  # shared parts that few rows tell from the cell part, and the share counted there too
+
+    def cell(self, theta: dict[str, float]) -> float:
+        """Variance of the cell part."""
+        return theta["cell"] + sum(share * theta[name] for name, share in self.split.items())
+
+    @property
+    def names(self) -> list[str]:
+        parts = [f"shared {s}" for s in self.shared] + [f"covariate {c}" for c, _ in self.covariates]
+        parts += [f"action {a} {s}" for a, _ in self.action for s in self.per_action]
+        if self.evidence.units is not None:
+            parts.append("unit")
+        return [*parts, "cell", "noise"]
+
+    def rows(self, rows: Codes) -> Components:
+        """Every part but the features as an (n, n) matrix over some rows, in the order of `names`."""
+        e = self.evidence
+        s, a = e.states[rows], e.actions[rows]
+        state = {name: k[np.ix_(s, s)] for name, k in self.state}
+        parts: Components = [(f"shared {name}", state[name]) for name in self.shared]
+        parts += [(f"covariate {name}", x[rows] @ x[rows].T) for name, x in self.covariates]
+        for name, k in self.action:
+            block = k[np.ix_(a, a)]
+            parts += [(f"action {name} {other}", block * state[other]) for other in self.per_action]
+        if e.units is not None:
+            parts.append(("unit", (e.units[rows][:, None] == e.units[rows]).astype(float)))
+        cell = ((s[:, None] == s) & (a[:, None] == a)).astype(float)
+        parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
+        return [*parts, ("cell", cell), ("noise", np.eye(len(rows)))]
+
+    def row_features(self, rows: Codes) -> Floats:
+        """(n, L) the features at the logged actions."""
+        values: Floats = self.features[:, rows, self.evidence.actions[rows]].T
+        return np.ascontiguousarray(values)
+
+    def mixed_state(self, theta: dict[str, float], action: str) -> Floats:
+        """(S, S) the state kernel that goes with an action kernel."""
+        state = dict(self.state)
+        total: Floats = sum(
+            (theta[f"action {action} {s}"] * state[s] for s in self.per_action), np.zeros_like(self.state[0][1])
+        )
+        return total
+
+    def apply(self, theta: dict[str, float], x: Floats) -> Floats:
+        """The action parts of the prior covariance as an operator on (S, A, c) arrays."""
+        s, a, c = x.shape
+        total = self.cell(theta) * x
+        for name, k in self.action:
+            part = (self.mixed_state(theta, name) @ x.reshape(s, a * c)).reshape(s, a, c)
+            total += part if name == "same" else np.einsum("ab,sbc->sac", k, part, optimize=True)
+        return total
+
+
+def squared_distances(x: Floats) -> Floats:
+    square = (x * x).sum(axis=1)
+    distances: Floats = np.maximum(square[:, None] + square - 2 * x @ x.T, 0)
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def build_kernels(evidence: Evidence, scale: float) -> Kernels:
+    e = evidence
+    points, texts = e.points, e.texts[e.first_rows]
+    d, q = points.shape[1], texts.shape[1]
+    n_states = e.n_states
+    const = np.ones((n_states, n_states))
+    if d == 0 and q <= 1:  # names alone: states are alike or not
+        state: Components = [("const", const), ("same", np.eye(n_states))]
+        shared: tuple[str, ...] = ("const", "same")
+        per_action: tuple[str, ...] = ("const",)
+    else:
+        linear, distance = points @ points.T, squared_distances(points)
+        for column in texts.T:
+            match = (column[:, None] == column).astype(float)
+            linear, distance = linear + match, distance + 2 * (1 - match)
+        linear, distance = linear / (d + q), distance / (d + q)
+        state = [
+            ("const", const),
+            ("linear", linear),
+            ("smooth", np.exp(-distance / 2)),
+            ("rough", np.exp(-distance / 0.18)),
+        ]
+        shared = ("const", "linear", "smooth", "rough")
+        per_action = ("const", "linear", "smooth")
+    action: Components = [("same", np.eye(e.n_actions))]
+    if e.action_features is not None:
+        spread = e.action_features.std(axis=0)
+        z = (e.action_features - e.action_features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        apart = squared_distances(z) / z.shape[1]
+        action += [("smooth", np.exp(-apart / 2)), ("rough", np.exp(-apart / 0.18))]
+
+    centred = e.policies - 1 / e.n_actions
+    size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
+    features = [centred / np.where(size > 0, size, 1.0) / np.sqrt(e.n_policies)]
+    covariates: Components = []
+    logger = logging_feature(e)
+    if e.behavior is not None:
+        agreement = np.einsum("na,kna->nk", e.behavior, e.policies)
+        covariates.append(("agreement", unit_diagonal(standard_columns(agreement))))
+        habits = np.log(np.maximum(e.behavior, 1e-12))
+        habits = habits - habits.mean(axis=1, keepdims=True)
+        covariates.append(("habits", unit_diagonal(habits - habits.mean(axis=0))))
+    if logger is not None:
+        features.append(logger[None])
+    split = {
+        f"shared {name}": 1 - nearest(k[np.ix_(e.states, e.states)]) for name, k in state if name in ("rough", "same")
+    }
+    split |= {f"covariate {name}": 1 - nearest(x @ x.T) for name, x in covariates if name == "habits"}
+    y = (e.rewards - e.rewards.mean()) / scale
+    return Kernels(e, y, state, shared, per_action, action, covariates, np.concatenate(features), e.n_policies, split)
+
+
+def nearest(kernel: Floats) -> float:
+    """Mean correlation of a row with the row most like it: near 0, a kernel is but noise under another name."""
+    size = np.sqrt(np.maximum(np.diag(kernel), 1e-300))
+    correlation = kernel / size / size[:, None]
+    np.fill_diagonal(correlation, 0.0)
+    return float(np.clip(correlation.max(axis=1), 0, 1).mean())
+
+
+def logging_feature(e: Evidence) -> Floats | None:
+    """(N, A) log B(a|s), centred per state, of unit sd; None where B is unknown or uniform."""
+    if e.behavior is None:
+        return None
+    log_b = np.log(np.maximum(e.behavior, 1e-12))
+    log_b = log_b - log_b.mean(axis=1, keepdims=True)
+    size = log_b.std()
+    return None if size < 1e-9 else log_b / size
+
+
+def standard_columns(x: Floats) -> Floats:
+    spread = x.std(axis=0)
+    scaled: Floats = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return scaled
+
+
+def unit_diagonal(x: Floats) -> Floats:
+    """Scaled so that the mean diagonal of x x' is 1."""
+    size = np.sqrt((x * x).sum(axis=1).mean())
+    return x / size if size > 0 else x
+
+
+def prior_scales(kernels: Kernels) -> tuple[dict[str, float], dict[str, float]]:
+    """Where each log variance is centred, and how firmly (sd)."""
+    e = kernels.evidence
+    cells = e.states * e.n_actions + e.actions
+    distinct = len(np.unique(cells)) >= DISTINCT * e.rows
+    centre = dict.fromkeys([*kernels.names, "policies", "logger"], 0.1)
+    width = dict.fromkeys(centre, 2.0)
+    centre["shared const"], width["shared const"] = 1.0, 0.5
+    for name, _ in kernels.covariates:
+        centre[f"covariate {name}"] = 0.5
+    if distinct:  # cell and noise cannot be told apart, so most of both is taken to be signal: the wider answer
+        centre["cell"] = 0.5
+        centre["noise"], width["noise"] = 1e-3, 0.3
+    else:
+        centre["cell"] = centre["noise"] = 0.25
+    return centre, width
+
+
+def fit_scales(kernels: Kernels, seed: int) -> dict[str, float]:
+    """MAP variances of all parts, on at most FIT_ROWS rows, with the analytic gradient."""
+    from scipy.linalg import cho_factor, cho_solve, lapack
+    from scipy.optimize import minimize
+
+    e = kernels.evidence
+    rows = np.arange(e.rows)
+    if e.rows > FIT_ROWS:
+        rows = np.sort(np.random.default_rng(seed).choice(e.rows, size=FIT_ROWS, replace=False))
+    parts = kernels.rows(rows)
+    u = kernels.row_features(rows)
+    p = kernels.n_policy_features
+    parts.append(("policies", u[:, :p] @ u[:, :p].T))
+    if u.shape[1] > p:
+        parts.append(("logger", u[:, p:] @ u[:, p:].T))
+    names = [name for name, _ in parts]
+    stack = np.stack([k for _, k in parts])
+    flat = stack.reshape(len(names), -1)
+    centre, width = prior_scales(kernels)
+    start = np.log([centre[name] for name in names])
+    firm = np.array([width[name] for name in names])
+    y, n = kernels.y[rows], len(rows)
+    jitter = 1e-6 * np.eye(n)
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        theta = np.exp(x)
+        k = (theta @ flat).reshape(n, n) + jitter
+        factor = cho_factor(k, lower=True, check_finite=False)
+        alpha = cho_solve(factor, y, check_finite=False)
+        inverse, _ = lapack.dpotri(factor[0], lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        value = 0.5 * y @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * (((x - start) / firm) ** 2).sum()
+        slope = 0.5 * flat @ (inverse - np.outer(alpha, alpha)).ravel() * theta + (x - start) / firm**2
+        return float(value), slope
+
+    bounds = [(s - 9, s + 5) for s in start]
+    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
+    return dict(zip(names, np.exp(best.x).tolist(), strict=True))
