@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-system coverage lint format bench clean
+.PHONY: help setup demo test test-slow test-system coverage lint format calibration bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: setup ## check style, format and types
 format: setup ## apply the format and the safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+calibration: setup ## measure how honest the verdicts are, on simulated logs with known truth (about an hour)
+	$(BIN)/python -m podium.calibration --out docs/calibration.md --csv docs/calibration.csv
 
 bench: setup .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)
 	$(BIN)/python bench/run.py

@@ -21,6 +21,7 @@ from podium.simulator import Programme
 
 WIDTH = 80
 COMMANDS = ["compare", "evaluate", "states", "check"]
+PAPER = ["--estimator", "LDE", "--verdicts", "paired t"]
 PYTHON = [sys.executable, "-B", "-W", "error", "-m", "podium"]
 PAIR_KEYS = {"a", "b", "difference", "low", "high", "p_better", "p_adjusted", "verdict", "path", "reasons"}
 POLICY_KEYS = {"name", "rank", "rank_low", "rank_high", "score", "p_best", "estimates"}
@@ -158,17 +159,18 @@ def test_compare_json(folder: Path, capsys: pytest.CaptureFixture[str]):
     assert answer["podium"] == podium.__version__
     assert set(answer["log"]) >= LOG_KEYS
     assert (
-        answer["settings"] | {"estimator": "LDE", "baseline": "mean", "level": 0.95, "engine": "memory", "seed": 0}
+        answer["settings"]
+        | {"estimator": "posterior", "baseline": "mean", "level": 0.95, "engine": "memory", "seed": 0}
         == (answer["settings"])
     )
-    assert "verdicts" in answer["settings"]
+    assert answer["settings"]["verdicts"] == "posterior"
     assert all(set(p) >= POLICY_KEYS for p in answer["policies"])
-    assert all(set(p["estimates"]) == {"LDE", "DRE", "IPS", "DiM"} for p in answer["policies"])
+    assert all(set(p["estimates"]) == {"posterior", "LDE", "DRE", "IPS", "DiM"} for p in answer["policies"])
     assert all(set(p) >= PAIR_KEYS for p in answer["pairs"])
     assert len(answer["pairs"]) == 10
     scores = [p["score"] for p in answer["policies"]]
     assert scores == sorted(scores, reverse=True)
-    assert [p["score"] for p in answer["policies"]] == [p["estimates"]["LDE"] for p in answer["policies"]]
+    assert [p["score"] for p in answer["policies"]] == [p["estimates"]["posterior"] for p in answer["policies"]]
     place = {p["name"]: i for i, p in enumerate(answer["policies"])}
     for pair in answer["pairs"]:
         assert place[pair["a"]] < place[pair["b"]]
@@ -181,6 +183,17 @@ def test_compare_json(folder: Path, capsys: pytest.CaptureFixture[str]):
         claimed_worse = [q for q in answer["pairs"] if q["a"] == p["name"] and q["verdict"] == "better"]
         assert p["rank_low"] == 1 + len(claimed_better)
         assert p["rank_high"] == 5 - len(claimed_worse)
+
+
+def test_compare_json_of_the_paper(folder: Path, capsys: pytest.CaptureFixture[str]):
+    """LDE and a paired t test, one option away."""
+    answer = ask(capsys, "compare", "log.csv", *PAPER)
+    assert answer["settings"]["estimator"] == "LDE"
+    assert answer["settings"]["verdicts"] == "paired t"
+    assert all(set(p["estimates"]) == {"LDE", "DRE", "IPS", "DiM"} for p in answer["policies"])
+    assert [p["score"] for p in answer["policies"]] == [p["estimates"]["LDE"] for p in answer["policies"]]
+    assert all(p["path"] == "LDE" for p in answer["pairs"])
+    assert all(p["low"] < p["difference"] < p["high"] for p in answer["pairs"])
 
 
 def test_json_equals_the_api(folder: Path, capsys: pytest.CaptureFixture[str]):

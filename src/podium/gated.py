@@ -151,8 +151,9 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
     """The gated verdict of every pair."""
     gates = Gates(log, policies)
     i, _ = pair_indices(len(policies))
-    lde, dre = gates.lde, gates.dre
+    lde = gates.lde
     use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not gates.alarm) & (np.abs(gates.z_b) <= DISAGREE)
+    dre = None if use_lde.all() else gates.dre
     other = lde if dre is None else dre
     known = dre is not None and bool(np.isfinite(dre.design).all())
     path = np.where(use_lde, "LDE", other_name(dre is not None))
@@ -177,7 +178,9 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
         silent=tuple(silent),
         values=main.values,
         covariance=main.covariance,
-        assumes=LDE.assumes if dre is None else "the propensities are right, or logging did not seek reward",
+        assumes=LDE.assumes
+        if log.propensities is None
+        else "the propensities are right, or logging did not seek reward",
         notes=tuple(notes),
         figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows},
     )

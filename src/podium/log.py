@@ -251,16 +251,21 @@ class Log:
         return self.state_codes * np.int64(self.n_actions) + self.action_codes
 
     @cached_property
+    def overwritten_by(self) -> Codes:
+        """(N,) the most recent row of the same (state, action): a row's own number where it is that row."""
+        order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
+        cells, size = self.cell_codes, self.n_states * self.n_actions
+        if size > 8 * len(self) + 1024:
+            cells, distinct = factorize(cells)
+            size = len(distinct)
+        last = np.empty(size, dtype=np.int64)
+        last[cells[order]] = order  # a repeated index keeps its last value
+        return last[cells]
+
+    @cached_property
     def latest(self) -> Codes:
         """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
-        order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
-        cells = self.cell_codes[order]
-        if self.n_states * self.n_actions <= 8 * len(self) + 1024:
-            last = np.full(self.n_states * self.n_actions, -1, dtype=np.int64)
-            last[cells] = np.arange(len(self))  # a repeated index keeps its last value
-            return np.sort(order[last[last >= 0]])
-        _, from_end = np.unique(cells[::-1], return_index=True)
-        return np.sort(order[len(self) - 1 - from_end])
+        return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
 
     @property
     def knows(self) -> str:

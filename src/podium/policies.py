@@ -161,14 +161,7 @@ def conflicting_rows(policy: PolicyRows, log: Log) -> str | None:
     """A warning when rows of one (state, action) carry different probabilities."""
     if len(log.latest) == len(log):
         return None
-    one = np.empty(log.n_states * log.n_actions) if log.n_states * log.n_actions <= 8 * len(log) + 1024 else None
-    if one is None:
-        cells, codes = np.unique(log.cell_codes, return_inverse=True)
-        one = np.empty(len(cells))
-    else:
-        codes = log.cell_codes
-    one[codes] = policy.logged
-    differ = int(np.count_nonzero(np.abs(one[codes] - policy.logged) > AGREE))
+    differ = int(np.count_nonzero(np.abs(policy.logged[log.overwritten_by] - policy.logged) > AGREE))
     if not differ:
         return None
     return (
