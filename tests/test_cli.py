@@ -299,7 +299,7 @@ def test_alarms(folder: Path, capsys: pytest.CaptureFixture[str]):
     rows = "".join(f"{n},a,{n % 3},0.9,0.001,0.5\n" for n in range(30))
     (folder / "narrow.csv").write_text("s,action,reward,propensity,pi_rare,pi_half\n" + rows + "99,b,50,0.1,1,0.5\n")
     answer = ask(capsys, "check", "narrow.csv")
-    assert {a["name"] for a in answer["alarms"]} == {"mass_on_logged", "ess", "top_row_share"}
+    assert {a["name"] for a in answer["alarms"]} == {"T_p", "mass_on_logged", "ess", "top_row_share"}
     main(["check", "narrow.csv"])
     assert "Alarm: " in capsys.readouterr().out
 

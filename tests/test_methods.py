@@ -158,7 +158,9 @@ def test_compare_equals_the_reference(data: st.DataObject) -> None:
     options = data.draw(OPTIONS)
     plain, ours = data.draw(baselines(case.data))
     form = Form(data.draw(st.sampled_from(METHODS)), plain, **options)
-    result = podium.compare(case.log, case.policies, estimator=form.method, baseline=ours, verdicts="paired t", **options)
+    result = podium.compare(
+        case.log, case.policies, estimator=form.method, baseline=ours, verdicts="paired t", **options
+    )
     scores = {p.name: p.score for p in result.policies}
     sizes = {name: reference.size(case.data, case.plain(name), form) for name in case.policies}
     for name in case.policies:

@@ -408,9 +408,11 @@ def test_truth_values_in_csv_are_labels(ask: Ask):
 
 
 @pytest.mark.parametrize("size", [1e-90, 1e-9, 1e9, 1e90])
-def test_huge_and_tiny_rewards(ask: Ask, size: float):
+@pytest.mark.parametrize("verdicts", ["paired t", "bootstrap t", "sign flip"])
+def test_huge_and_tiny_rewards(ask: Ask, size: float, verdicts: str):
     lines = [",".join([a, b, repr(float(r) * size), *rest]) for a, b, r, *rest in ROWS]
-    expected, answer = ask(LOG), ask("\n".join([LOG.splitlines()[0], *lines]))
+    how = ["--estimator", "LDE", "--verdicts", verdicts]
+    expected, answer = ask(LOG, *how), ask("\n".join([LOG.splitlines()[0], *lines]), *how)
     for before, after in zip(expected["policies"], answer["policies"], strict=True):
         assert (after["name"], after["rank"]) == (before["name"], before["rank"])
         assert after["score"] == pytest.approx(before["score"] * size, rel=1e-9)
@@ -418,6 +420,34 @@ def test_huge_and_tiny_rewards(ask: Ask, size: float):
         assert after["verdict"] == before["verdict"]
         assert after["p_better"] == pytest.approx(before["p_better"], rel=1e-9)
         assert after["low"] == pytest.approx(before["low"] * size, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-90, 1e-9, 1e9, 1e90])
+@pytest.mark.parametrize("full", [True, False])
+def test_the_unit_of_the_reward_changes_no_verdict(size: float, full: bool):
+    """By the posterior and by the gated procedure."""
+    rng = np.random.default_rng(4)
+    actions = rng.integers(0, 3, 90)
+    rewards = rng.normal(size=90) + 2 * actions
+    pi = {name: rng.dirichlet(np.ones(3) * weight, 90) for name, weight in (("even", 9.0), ("odd", 0.3))}
+    pi["last"] = np.tile([0.02, 0.08, 0.9], (90, 1))
+    if not full:
+        pi = {name: matrix[np.arange(90), actions] for name, matrix in pi.items()}
+    made = [
+        podium.compare(podium.Log(rng.permutation(90), actions, rewards * x, np.full(90, 1 / 3)), pi)
+        for rng, x in ((np.random.default_rng(5), 1.0), (np.random.default_rng(5), size))
+    ]
+    assert made[0].settings["verdicts"] == ("posterior" if full else "gated")
+    assert {p.verdict for p in made[0].pairs} == {"better", "cannot tell"}
+    assert made[0].ranking == made[1].ranking
+    for before, after in zip(made[0].pairs, made[1].pairs, strict=True):
+        assert (after.verdict, after.path) == (before.verdict, before.path)
+        assert after.p_better == pytest.approx(before.p_better, abs=1e-6)
+        assert before.interval is not None
+        assert after.interval is not None
+        assert after.interval.low == pytest.approx(before.interval.low * size, rel=1e-5)
+    shares = [[p.p_best for p in result.policies] for result in made]
+    assert shares[1] == pytest.approx(shares[0], abs=1e-6)
 
 
 def test_negative_rewards_are_costs(ask: Ask):

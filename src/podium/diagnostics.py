@@ -63,7 +63,9 @@ class PairCheck:
         return {
             **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
             "rows": [vars(d) for d in self.rows],
-            "states": [vars(d) for d in self.states],
+            "states": [
+                {**vars(d), "label": list(d.label) if isinstance(d.label, tuple) else d.label} for d in self.states
+            ],
         }
 
 
@@ -106,7 +108,7 @@ class Diagnosis:
             "log": {**self.log.to_dict(), **log_details(self.log)},
             "policies": [vars(c) for c in self.coverage],
             "pairs": [p.to_dict() for p in self.pairs],
-            "sensitivity": [vars(s) for s in self.sensitivity],
+            "sensitivity": [{**vars(s), "ranking": list(s.ranking)} for s in self.sensitivity],
             "t_p": self.t_p,
             "alarms": [vars(a) for a in self.alarms],
             "warnings": list(self.warnings),

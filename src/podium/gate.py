@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.display import percent
 from podium.errors import PodiumError
 
 HOLDS, OPEN, OPPOSITE = 0, 3, 4
@@ -49,7 +50,7 @@ class GateAnswer:
         }
 
     def sentence(self) -> str:
-        share = f"probability {self.probability:.3f}"
+        share = f"{percent(self.probability)} sure"
         return f"Gate {str(self.condition)!r}: {self.verdict} ({share})." + "".join(f" {r}." for r in self.reasons)
 
 

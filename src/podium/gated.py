@@ -33,6 +33,8 @@ ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands f
 DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
 LARGE = 20_000  # rows beyond which neighbours are rows of the same state
 BLOCK = 1 << 14
+CELLS = 1 << 22  # probabilities held at once
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 SEEKS = "The logger seems to seek reward"
 
 
@@ -69,13 +71,20 @@ class Gates:
         return neighbour_means(self.log, NEIGHBOURS if len(self.log) <= LARGE else 0)
 
     @cached_property
+    def residual(self) -> Floats:
+        """(N,) r - b, and 0 where only rounding keeps the two apart."""
+        rewards = self.log.rewards
+        gap = rewards - self.baseline
+        return np.where(np.abs(gap) <= ROUNDING * np.abs(rewards).max(), 0.0, gap)
+
+    @cached_property
     def t_p(self) -> float:
         """t statistic of the correlation of log p and r - b: large where good actions were logged more often."""
         if self.log.propensities is not None:
             log_p = np.log(self.log.propensities)
         else:
             log_p = np.log(np.bincount(self.log.action_codes))[self.log.action_codes]
-        return correlation_t(log_p, self.log.rewards - self.baseline)
+        return correlation_t(log_p, self.residual)
 
     @property
     def alarm(self) -> bool:
@@ -89,7 +98,8 @@ class Gates:
         if p is None:
             return np.zeros(len(i))
         factor = self.log.n_actions - 1 / p
-        weight = (self.log.rewards - self.log.rewards.mean()) * factor
+        rewards = self.log.rewards / (float(np.abs(self.log.rewards).max()) or 1.0)
+        weight = (rewards - rewards.mean()) * factor
         moments = merge(Moments.of(block) for block in logged_blocks(self.policies, weight))
         n = len(p)
         error = np.sqrt(pair_variance(moments.scatter, i, j) / max(n - 1, 1) / n)
@@ -114,7 +124,8 @@ class Gates:
         log, policies = self.log, self.policies
         rows = log.latest if estimator.duplicates == "latest" else np.arange(len(log))
         n, units = len(rows), estimator.reward_units(log.n_actions)
-        residual = log.rewards[rows] - self.baseline[rows]
+        size = float(np.abs(self.residual).max()) or 1.0  # fourth powers of huge or tiny numbers are none
+        residual = self.residual[rows] / size
         weight = units * residual
         if estimator.uses_propensity:
             assert log.propensities is not None
@@ -133,17 +144,17 @@ class Gates:
         design = np.full(len(i), np.nan)
         kind = "LDE" if estimator is LDE else "DRE"
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
-            spread = residual if kind == "LDE" else log.rewards
+            spread = residual if kind == "LDE" else log.rewards / size
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
         return Path(
-            difference=total[i] - total[j],
-            empirical=np.sqrt(inflate * second) / n,
-            design=design,
+            difference=size * (total[i] - total[j]),
+            empirical=size * np.sqrt(inflate * second) / n,
+            design=size * design,
             freedom=degrees_of_freedom(raw, fourth, count),
             rows=n,
             clusters=count,
-            values=total + float(log.rewards.mean()),
-            covariance=inflate * (centred.T @ centred) / n**2,
+            values=size * total + float(log.rewards.mean()),
+            covariance=size**2 * inflate * (centred.T @ centred) / n**2,
         )
 
 
@@ -215,17 +226,27 @@ def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
     if not all(p.has_full for p in policies):
         return bounded_products(log, policies)
     total = np.zeros((len(policies), len(policies)))
-    for start in range(0, n, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n))
-        block = np.stack([p.full(a, rows) for p in policies])
-        if kind == "LDE":
-            weight: Floats | float = float(a)
-        else:
+    each = list(policies)
+    spread = [k for k, p in enumerate(each) if p.chosen is None]
+    single = [k for k, p in enumerate(each) if p.chosen is not None]  # they play one action: a pick, not a sum
+    step = max(1, min(BLOCK, CELLS // (a * max(1, len(spread)))))
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        every = np.arange(len(rows))
+        weight: Floats = np.broadcast_to(np.float64(a), (len(rows), a))
+        if kind != "LDE":
             assert log.behavior is not None
             b = np.maximum(log.behavior[rows], 1e-12)
             weight = 1 / b if kind == "DRE" else b * (a - 1 / b) ** 2
-        flat = block.reshape(len(policies), -1)
-        total += flat @ (block * weight).reshape(len(policies), -1).T
+        block = np.stack([each[k].full(a, rows) for k in spread]) if spread else np.empty((0, len(rows), a))
+        flat, weighted = block.reshape(len(spread), -1), (block * weight).reshape(len(spread), -1)
+        total[np.ix_(spread, spread)] += flat @ weighted.T
+        for k in single:
+            action = each[k].chosen[rows]
+            heavy = weight[every, action]
+            total[k, spread] += block[:, every, action] @ heavy
+            total[k, single] += [float(heavy[each[other].chosen[rows] == action].sum()) for other in single]
+    total[np.ix_(spread, single)] = total[np.ix_(single, spread)].T
     return total / n
 
 

@@ -50,9 +50,9 @@ def correlation_t(x: Floats, y: Floats) -> float:
     >>> correlation_t(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
     0.0
     """
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    if len(x) < 8 or np.ptp(x) < 1e-12 or np.ptp(y) <= 1e-12 * max(1.0, float(np.abs(y).max())) or size == 0:
+    spread = float(np.ptp(y))
+    if len(x) < 8 or np.ptp(x) < 1e-12 or spread <= 1e-12 * float(np.abs(y).max()):
         return 0.0
-    r = float(np.clip(x @ y / size, -1 + 1e-12, 1 - 1e-12))
+    x, y = x - x.mean(), (y - y.mean()) / spread
+    r = float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1 + 1e-12, 1 - 1e-12))
     return r * float(np.sqrt((len(x) - 2) / (1 - r * r)))

@@ -70,7 +70,9 @@ class Plan:
             "settings": dict(self.settings),
             "difference": self.difference,
             "pairs": [vars(p) for p in self.pairs],
-            "log_more": [vars(m) for m in self.log_more],
+            "log_more": [
+                {**vars(m), "label": list(m.label) if isinstance(m.label, tuple) else m.label} for m in self.log_more
+            ],
             "notes": list(self.notes),
         }
 

@@ -22,6 +22,7 @@ class Draw:
     log: Log
     policies: dict[str, Floats]
     values: Floats  # (K,)
+    world: World | None = None  # where it was drawn, so that more logs of the same policies can be drawn
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class World:
             action_space=names,
         )
         policies = {f"policy {k}": p[states] for k, p in enumerate(self.policies)}
-        return Draw(log, policies, self.values)
+        return Draw(log, policies, self.values, self)
 
 
 def sample(rng: Generator, distributions: Floats) -> Codes:
