@@ -9,10 +9,10 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
-    "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io", "specs", "sql",
-    "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts", "resampling",
-    "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning", "compare",
-    "states", "assumption", "theory", "scores", "diagnostics", "report", "simulator", "demo", "cli",
+    "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
+    "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
+    "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
+    "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "simulator", "demo", "cli",
 ]  # fmt: skip
 
 

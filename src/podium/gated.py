@@ -83,7 +83,7 @@ class Gates:
         if self.log.propensities is not None:
             log_p = np.log(self.log.propensities)
         else:
-            log_p = np.log(np.bincount(self.log.action_codes))[self.log.action_codes]
+            log_p = np.log(np.bincount(self.log.action_codes)[self.log.action_codes])
         return correlation_t(log_p, self.residual)
 
     @property
@@ -239,8 +239,8 @@ def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
             b = np.maximum(log.behavior[rows], 1e-12)
             weight = 1 / b if kind == "DRE" else b * (a - 1 / b) ** 2
         block = np.stack([each[k].full(a, rows) for k in spread]) if spread else np.empty((0, len(rows), a))
-        flat, weighted = block.reshape(len(spread), -1), (block * weight).reshape(len(spread), -1)
-        total[np.ix_(spread, spread)] += flat @ weighted.T
+        cells = (len(spread), len(rows) * a)
+        total[np.ix_(spread, spread)] += block.reshape(cells) @ (block * weight).reshape(cells).T
         for k in single:
             action = each[k].chosen[rows]
             heavy = weight[every, action]

@@ -80,7 +80,8 @@ def bootstrap_t(main: MethodResult, seed: int) -> Floats:
         error = np.sqrt(np.maximum(second, 0) * pieces / max(pieces - 1, 1)) / total[:, None]
         moved = np.abs(gap - (mean[i] - mean[j]))
         # A draw without spread that has moved is as extreme as can be.
-        reference[:, start : start + size] = np.where(error > 1e-300, moved / np.maximum(error, 1e-300), np.inf).T
+        t = np.full(moved.shape, np.inf)
+        reference[:, start : start + size] = np.divide(moved, error, out=t, where=error > 1e-300).T
     return reference
 
 

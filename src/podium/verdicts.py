@@ -79,9 +79,7 @@ class Judgement:
         from scipy.special import stdtrit
 
         reach: Floats = np.asarray(
-            stdtrit(self.freedom, (1 + level) / 2)
-            if self.reference is None
-            else np.quantile(self.reference, level, axis=1),
+            stdtrit(self.freedom, (1 + level) / 2) if self.reference is None else critical(self.reference, level),
             dtype=np.float64,
         )
         half = np.where(self.usable, reach * self.std_error, np.nan)
@@ -90,6 +88,20 @@ class Judgement:
             return low, high
         up = self.difference >= 0
         return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
+
+
+def critical(reference: Floats, level: float) -> Floats:
+    """(P,) the largest |t| whose p value, (1 + draws at or beyond it) / (1 + draws), is still above 1 - level.
+
+    >>> critical(np.arange(1.0, 100.0)[None], 0.95)
+    array([95.])
+    """
+    draws = reference.shape[1]
+    beyond = int((1 - level) * (1 + draws) + 1e-9)
+    if beyond == 0:
+        return np.full(len(reference), np.inf)
+    largest: Floats = np.partition(reference, draws - beyond, axis=1)[:, draws - beyond]
+    return largest
 
 
 def two_sided(p_better: Floats) -> Floats:

@@ -15,8 +15,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from podium.calibration.bench import LEVEL, POLICIES, one_thread, said
 from podium.calibration.families import FAMILIES
+from podium.calibration.trials import LEVEL, POLICIES, one_thread, said
 from podium.columns import Floats
 from podium.compare import compare
 from podium.pairs import pair_indices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.calibration.families import Draw
+from podium.calibration.worlds import Draw
 from podium.columns import Floats
 from podium.pairs import pair_indices
 

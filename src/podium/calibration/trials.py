@@ -1,0 +1,122 @@
+"""Simulated logs, and what every procedure said of them: the same draws for ours and the peers'."""
+
+from __future__ import annotations
+
+import sys
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.calibration.families import FAMILIES
+from podium.calibration.peers import PEERS
+from podium.columns import Floats
+from podium.compare import compare
+from podium.comparison import Comparison
+from podium.estimate import evaluate
+from podium.estimators import LDE
+from podium.pairs import pair_indices
+
+ROWS = (20, 50, 100, 300, 1000)
+POLICIES = 5
+LEVEL = 0.95
+PROCEDURES = ("posterior", "gated", *PEERS)
+RANKERS = ("posterior", "LDE", "LDE state", "DRE", "IPS", "DiM")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One log: the truth of its pairs, what each procedure said, how each method ordered them."""
+
+    family: str
+    rows: int
+    truth: Floats  # (P,) V(i) - V(j), 0 for ties
+    p_better: dict[str, Floats]
+    claims: dict[str, Floats]  # (P,) +1, -1, 0
+    order: dict[str, Floats]  # (P,) estimated differences
+    t_p: float
+    alarm: bool
+    seconds: float
+    covered: Floats  # (P,) whether the interval holds the truth
+
+
+def said(result: Comparison, names: Sequence[str]) -> tuple[Floats, Floats, Floats, Floats]:
+    """What a comparison says of the pairs i < j: P(better), claims, and the ends of the intervals."""
+    pairs = [result.pair(names[i], names[j]) for i, j in zip(*pair_indices(len(names)), strict=True)]
+    claims = {"better": 1.0, "worse": -1.0, "cannot tell": 0.0}
+    low = [-np.inf if p.interval is None else p.interval.low for p in pairs]
+    high = [np.inf if p.interval is None else p.interval.high for p in pairs]
+    made = np.array([claims[p.verdict] for p in pairs])
+    return np.array([p.p_better for p in pairs]), made, np.array(low), np.array(high)
+
+
+def run_one(task: tuple[str, int, int, int]) -> Trial:
+    """Simulate one log; its seed depends on the cell and the repetition alone, never on the workers."""
+    name, rows, repetition, seed = task
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), rows, repetition])
+    draw = FAMILIES[name].draw(rng, rows, POLICIES)
+    names = list(draw.policies)
+    i, j = pair_indices(len(names))
+    truth = draw.values[i] - draw.values[j]
+    truth = np.where(np.abs(truth) < 1e-9 * max(1.0, float(np.abs(draw.values).max())), 0.0, truth)
+    start = time.process_time()
+    main = compare(draw.log, draw.policies, level=LEVEL)
+    seconds = time.process_time() - start
+    p, made, low, high = said(main, names)
+    p_gated, made_gated, *_ = said(compare(draw.log, draw.policies, LDE, level=LEVEL, verdicts="gated"), names)
+    claims = {"posterior": made, "gated": made_gated}
+    if draw.log.behavior is not None:
+        claims |= {peer: rule(draw) for peer, rule in PEERS.items()}
+    values = {m: [main.estimates[n].get(m) for n in names] for m in RANKERS if m != "LDE state"}
+    local = evaluate(draw.log, draw.policies, [LDE], "state").values
+    values["LDE state"] = [local[n]["LDE"] for n in names]
+    order = {m: np.array(v)[i] - np.array(v)[j] for m, v in values.items() if None not in v}
+    assert main.basis is not None
+    figures = main.basis.judgement.figures
+    return Trial(
+        family=name,
+        rows=rows,
+        truth=truth,
+        p_better={"posterior": p, "gated": p_gated},
+        claims=claims,
+        order=order,
+        t_p=float(figures["t_p"]),
+        alarm=bool(figures["alarm"]),
+        seconds=seconds,
+        covered=((low <= truth) & (truth <= high)).astype(float),
+    )
+
+
+def simulate(families: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int) -> list[Trial]:
+    """All trials, in an order that does not depend on the number of workers; the longest first."""
+    tasks = [(f, n, rep, seed) for n in sorted(rows, reverse=True) for f in families for rep in range(logs)]
+    if workers == 1:
+        return list(watched(map(run_one, tasks), len(tasks)))
+    with ProcessPoolExecutor(workers, initializer=one_thread) as pool:
+        try:
+            return list(watched(pool.map(run_one, tasks, chunksize=2), len(tasks)))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def one_thread() -> None:
+    """Keep each worker's linear algebra to one thread: several workers share the cores."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(limits=1)
+
+
+def watched(trials: Iterable[Trial], total: int) -> Iterator[Trial]:
+    """Trials as they come, with a line of progress where somebody looks."""
+    start = time.monotonic()
+    for done, trial in enumerate(trials, start=1):
+        if sys.stderr.isatty():
+            rate = done / max(time.monotonic() - start, 1e-9)
+            left = (total - done) / rate
+            end = "\n" if done == total else ""
+            sys.stderr.write(f"\r{done:,} of {total:,} logs, {rate:.1f}/s, {left:,.0f} s left at this rate  {end}")
+        yield trial

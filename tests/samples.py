@@ -1,0 +1,59 @@
+"""Small simulated logs that several test files share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import podium
+
+PROCEDURES = ("posterior", "gated", "paired t", "bootstrap t", "sign flip")
+
+
+def sample(
+    rows: int = 80,
+    actions: int = 3,
+    count: int = 3,
+    seed: int = 0,
+    *,
+    knows: str = "full",
+    distinct: int | None = None,
+    text: bool = False,
+    effect: float = 1.0,
+    noise: float = 0.5,
+    seeks: float = 0.0,
+    units: int = 0,
+) -> tuple[podium.Log, dict[str, np.ndarray]]:
+    """A log whose reward grows by `effect` from action to action, and policies (N, A) that depend on the state.
+
+    `knows` is what the log says of the behaviour policy: "full", "logged" or "none"; `seeks` makes the logger prefer
+    actions that pay; `distinct` limits the number of states.
+    """
+    rng = np.random.default_rng(seed)
+    many = distinct or rows
+    codes = rng.permutation(rows) if distinct is None else rng.integers(0, distinct, rows)
+    points = np.round(rng.normal(size=many), 6)
+    behavior = rng.dirichlet(np.full(actions, 2.0), many)
+    if seeks:
+        behavior = np.exp(seeks * np.arange(actions))[None, :] * behavior
+        behavior /= behavior.sum(axis=1, keepdims=True)
+    behavior = 0.9 * behavior + 0.1 / actions
+    taken = np.array([rng.choice(actions, p=behavior[s]) for s in codes])
+    rewards = effect * taken + np.sin(points[codes]) + noise * rng.normal(size=rows)
+    options: dict[str, Any] = {"action_space": tuple(range(actions))}
+    if knows == "full":
+        options["behavior"] = behavior[codes]
+    elif knows == "logged":
+        options["propensities"] = behavior[codes, taken]
+    if units:
+        options["units"] = rng.integers(0, units, rows)
+    states = np.array([f"s{c}" for c in codes]) if text else points[codes]
+    log = podium.Log(states, taken, rewards, **options)
+    policies = {f"p{k}": rng.dirichlet(np.linspace(1, 1 + 4 * k, actions), many)[codes] for k in range(count)}
+    return log, policies
+
+
+def logged_only(log: podium.Log, policies: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same policies known only at the logged actions."""
+    return {name: matrix[np.arange(len(log)), log.action_codes] for name, matrix in policies.items()}

@@ -1,0 +1,308 @@
+"""The gated verdict against plain loops: baseline, both paths, design errors, degrees of freedom, and the choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum, log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import logged_only, sample
+from scipy import stats
+
+import podium
+from podium import gated as gated_module
+from podium.gated import Gates, bounded_products, policy_products
+from podium.log import Log
+from podium.pairs import pair_variance
+from podium.policies import resolve_policies
+
+approx = pytest.approx
+
+
+def mean(values: Any) -> float:
+    values = list(values)
+    return fsum(values) / len(values)
+
+
+def spread(values: list[float], freedom: int = 0) -> float:
+    centre = mean(values)
+    return sqrt(fsum((v - centre) ** 2 for v in values) / (len(values) - freedom))
+
+
+@dataclass
+class Loop:
+    """The formulas for one pair, row by row; g = pi - mu, kept = the latest row of each (state, action)."""
+
+    log: Log
+    pi: np.ndarray
+    mu: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.n, self.a = len(self.log), self.log.n_actions
+        self.r = self.log.rewards.tolist()
+        self.states = [str(s) for s in self.log.states]
+        self.b = [self.baseline(n) for n in range(self.n)]
+        self.g = [float(self.pi[n, c] - self.mu[n, c]) for n, c in enumerate(self.log.action_codes)]
+        latest = {(s, int(a)): n for n, (s, a) in enumerate(zip(self.states, self.log.action_codes, strict=True))}
+        self.kept = sorted(latest.values())
+        self.p = None if self.log.propensities is None else self.log.propensities.tolist()
+
+    def baseline(self, n: int) -> float:
+        """Whole states, the nearest first, until they hold 10 other rows; text states: rows of the same text."""
+        others = [m for m in range(self.n) if m != n]
+        if self.log.states.dtype.kind in "OUT":
+            near = [m for m in others if self.states[m] == self.states[n]]
+            return mean(self.r[m] for m in near or others)
+        distance = {s: abs(float(s) - float(self.states[n])) for s in set(self.states)}
+        near = []
+        for state in sorted(distance, key=lambda s: distance[s]):
+            near += [m for m in others if self.states[m] == state]
+            if len(near) >= 10:
+                break
+        return mean(self.r[m] for m in near)
+
+    def clusters(self, rows: list[int], x: list[float]) -> list[float]:
+        keys = self.states if self.log.units is None else [str(u) for u in self.log.units]
+        sums: dict[str, float] = {}
+        for n, value in zip(rows, x, strict=True):
+            sums[keys[n]] = sums.get(keys[n], 0.0) + value
+        return list(sums.values())
+
+    def path(self, name: str) -> dict[str, float]:
+        if name == "LDE":
+            rows = self.kept
+            x = [self.a * (self.r[n] - self.b[n]) * self.g[n] for n in rows]
+            sigma = spread([self.r[n] - self.b[n] for n in rows])
+            h = mean(fsum(self.a * (self.pi[n, c] - self.mu[n, c]) ** 2 for c in range(self.a)) for n in range(self.n))
+        else:
+            assert self.p is not None
+            rows = list(range(self.n))
+            x = [(self.r[n] - self.b[n]) * self.g[n] / self.p[n] for n in rows]
+            sigma = spread(self.r)
+            h = float("nan")
+            if self.log.behavior is not None:
+                full = self.log.behavior
+                h = mean(
+                    fsum((self.pi[n, c] - self.mu[n, c]) ** 2 / full[n, c] for c in range(self.a))
+                    for n in range(self.n)
+                )
+        c = self.clusters(rows, x)
+        j = len(c)
+        kurtosis = j * fsum(v**4 for v in c) / fsum(v**2 for v in c) ** 2
+        return {
+            "difference": fsum(c) / len(rows),
+            "empirical": sqrt(j) * spread(c, 1) / len(rows),
+            "design": sigma * sqrt(h / len(rows)),
+            "freedom": min(max(2 * j / (kurtosis - 1), 1.0), j - 1),
+            "rows": len(rows),
+        }
+
+    def t_p(self) -> float:
+        """t statistic of the correlation of log p and r - b; without p, each action's share of the rows."""
+        if self.p is not None:
+            x = [log(p) for p in self.p]
+        else:
+            codes = self.log.action_codes.tolist()
+            x = [log(codes.count(c) / self.n) for c in codes]
+        r = stats.pearsonr(x, [r - b for r, b in zip(self.r, self.b, strict=True)]).statistic
+        return float(r * sqrt((self.n - 2) / (1 - r * r)))
+
+    def z_b(self) -> float:
+        if self.p is None:
+            return 0.0
+        centre = mean(self.r)
+        x = [(self.r[n] - centre) * self.g[n] * (self.a - 1 / self.p[n]) for n in range(self.n)]
+        z = mean(x) / (spread(x, 1) / sqrt(self.n))
+        if self.log.behavior is None:
+            return z
+        seen = mean((self.g[n] * (self.a - 1 / self.p[n])) ** 2 for n in range(self.n))
+        full = self.log.behavior
+        expected = mean(
+            fsum(full[n, c] * ((self.pi[n, c] - self.mu[n, c]) * (self.a - 1 / full[n, c])) ** 2 for c in range(self.a))
+            for n in range(self.n)
+        )
+        return z * sqrt(min(1.0, seen / expected))
+
+    def chosen(self) -> str:
+        limit = 3.0 if self.p is not None else 2.0
+        fine = len(self.kept) >= 50 and abs(self.t_p()) <= limit and abs(self.z_b()) <= 2
+        return "LDE" if fine or self.p is None else "DRE"
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "numbers": {"rows": 70},
+    "repeated numbers": {"rows": 90, "distinct": 25},
+    "texts": {"rows": 80, "text": True, "distinct": 20},
+    "a text per row": {"rows": 60, "text": True},
+    "units": {"rows": 80, "units": 15},
+    "units and texts": {"rows": 80, "units": 12, "text": True, "distinct": 30},
+    "few rows": {"rows": 30},
+    "p only": {"rows": 70, "knows": "logged"},
+    "few rows, p only": {"rows": 30, "knows": "logged"},
+    "no p": {"rows": 70, "knows": "none"},
+    "few rows, no p": {"rows": 30, "knows": "none"},
+    "a logger that seeks reward": {"rows": 120, "seeks": 1.5},
+    "seeks, p only": {"rows": 120, "seeks": 1.5, "knows": "logged"},
+    "seeks, no p": {"rows": 120, "seeks": 1.5, "knows": "none"},
+    "large logs": {"rows": 90, "distinct": 25},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "large logs"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_formulas(name: str, seed: int) -> None:
+    log, policies = sample(seed=seed, **CASES[name])
+    result = podium.compare(log, policies, verdicts="gated")
+    assert result.basis is not None
+    gates = Gates(result.log, result.basis.policies)
+    judgement = result.basis.judgement
+    names = list(policies)
+    for n, (i, j) in enumerate(zip(*np.triu_indices(3, 1), strict=True)):
+        loop = Loop(log, policies[names[i]], policies[names[j]])
+        assert gates.baseline == approx(np.array(loop.b))
+        assert gates.t_p == approx(loop.t_p())
+        assert gates.z_b[n] == approx(loop.z_b(), abs=1e-12)
+        for path in ("LDE", "DRE"):
+            found = gates.lde if path == "LDE" else gates.dre
+            if found is None:
+                assert log.propensities is None
+                continue
+            expected = loop.path(path)
+            assert found.rows == expected["rows"]
+            assert found.difference[n] == approx(expected["difference"], rel=1e-9)
+            assert found.empirical[n] == approx(expected["empirical"], rel=1e-9)
+            assert found.design[n] == approx(expected["design"], rel=1e-9, nan_ok=True)
+            assert found.freedom[n] == approx(expected["freedom"], rel=1e-9)
+        taken = loop.chosen()
+        expected = loop.path(taken)
+        assert judgement.path[n] == taken
+        assert judgement.difference[n] == approx(expected["difference"], rel=1e-9)
+        if judgement.silent[n]:
+            assert judgement.p_above()[n] == 0.5
+        else:
+            z = expected["difference"] / max(expected["empirical"], expected["design"])
+            assert judgement.p_above()[n] == approx(stats.t.cdf(z, expected["freedom"]), abs=1e-9)
+
+
+def verdicts_of(name: str, **more: Any) -> podium.Comparison:
+    log, policies = sample(**(CASES[name] | more))
+    return podium.compare(log, policies, verdicts="gated")
+
+
+def test_which_path_is_taken() -> None:
+    """LDE where the log is long and harmless; DRE otherwise, and silence where DRE cannot be trusted."""
+    assert {p.path for p in verdicts_of("few rows").pairs} == {"DRE"}
+    assert {p.path for p in verdicts_of("a logger that seeks reward", rows=300).pairs} == {"DRE"}
+    assert {p.path for p in verdicts_of("no p").pairs} == {"LDE"}
+    fair = verdicts_of("numbers", rows=400, effect=0.2)
+    assert "LDE" in {p.path for p in fair.pairs}
+
+
+def test_why_nothing_is_claimed() -> None:
+    few = "Fewer than 50 rows, and without the full behaviour policy too little is known"
+    for name in ("few rows, p only", "few rows, no p"):
+        for pair in verdicts_of(name, effect=0.0).pairs:
+            assert (pair.verdict, pair.p_better, pair.reasons) == ("cannot tell", 0.5, (few,))
+    for name in ("seeks, p only", "seeks, no p"):
+        for pair in verdicts_of(name, rows=300).pairs:
+            assert (pair.verdict, pair.p_better) == ("cannot tell", 0.5)
+            assert pair.reasons[0].startswith("The logger seems to seek reward (T_p = ")
+
+
+def test_what_was_assumed_is_said() -> None:
+    none = verdicts_of("no p").settings
+    assert "Without propensities it is assumed that logging did not seek reward" in none["notes"]
+    assert "no action was logged more often" in none["assumes"]
+    assert verdicts_of("numbers").settings["notes"] == []
+    log, policies = sample()
+    partial = podium.compare(log, logged_only(log, policies)).settings["notes"]
+    assert partial[0] == "Some policies are known only at the logged actions; what they do elsewhere is bounded"
+
+
+def test_one_state_cannot_be_judged() -> None:
+    log, policies = sample(rows=60, distinct=1)
+    for pair in podium.compare(log, policies, verdicts="gated").pairs:
+        assert (pair.verdict, pair.p_better) == ("cannot tell", 0.5)
+
+
+# --- policies known only at the logged actions ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("text", [False, True])
+def test_the_bound_is_above_the_true_design_error(seed: int, text: bool) -> None:
+    """What the policies do at actions that were never logged can only make the error smaller than the bound."""
+    log, policies = sample(rows=60, actions=4, count=4, seed=seed, distinct=15, text=text)
+    _, full = resolve_policies(log, policies)
+    _, partial = resolve_policies(log, logged_only(log, policies))
+    i, j = np.triu_indices(4, 1)
+    exact = pair_variance(policy_products(log, full, "LDE"), i, j)
+    bound = pair_variance(bounded_products(log, partial), i, j)
+    assert (bound >= exact * (1 - 1e-12)).all()
+    whole, part = Gates(log, full).lde, Gates(log, partial).lde
+    assert (part.std_error >= whole.std_error * (1 - 1e-12)).all()
+    assert part.difference == approx(whole.difference)
+
+
+def test_the_bound_is_exact_where_every_action_was_logged() -> None:
+    states, actions = np.repeat(np.arange(12), 3), np.tile(np.arange(3), 12)
+    rng = np.random.default_rng(0)
+    log = podium.Log(states, actions, rng.normal(size=36))
+    policies = {f"p{k}": rng.dirichlet(np.ones(3), 12)[states] for k in range(3)}
+    _, full = resolve_policies(log, policies)
+    _, partial = resolve_policies(log, logged_only(log, policies))
+    i, j = np.triu_indices(3, 1)
+    exact = pair_variance(policy_products(log, full, "LDE"), i, j)
+    assert pair_variance(bounded_products(log, partial), i, j) == approx(exact)
+
+
+@pytest.mark.parametrize("kind", ["LDE", "DRE", "disagreement"])
+def test_products_of_mixed_policies(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deterministic, spread and uniform policies, also in small blocks."""
+    log, spread_ = sample(rows=40, actions=4)
+    chosen = np.arange(40) % 4
+    policies = {"c": chosen, **spread_, "d": (chosen * 3) % 4, "u": "uniform", "k": "constant:2"}
+    _, resolved = resolve_policies(log, policies)
+    full = np.stack([p.full(4) for p in resolved])
+    assert log.behavior is not None
+    b = log.behavior
+    weight = {"LDE": np.full_like(b, 4.0), "DRE": 1 / b, "disagreement": b * (4 - 1 / b) ** 2}[kind]
+    expected = np.einsum("kna,na,lna->kl", full, weight, full) / 40
+    assert policy_products(log, resolved, kind) == approx(expected)
+    monkeypatch.setattr(gated_module, "CELLS", 100)
+    assert policy_products(log, resolved, kind) == approx(expected)
+
+
+def test_large_logs_use_rows_of_the_same_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, policies = sample(**CASES["large logs"])
+    near = Gates(log, resolve_policies(log, policies)[1]).baseline
+    monkeypatch.setattr(gated_module, "LARGE", 50)
+    same = Gates(log, resolve_policies(log, policies)[1]).baseline
+    assert not np.allclose(near, same)
+    r, s = log.rewards, log.state_codes
+    for n in range(len(log)):
+        others = [m for m in range(len(log)) if m != n and s[m] == s[n]] or [m for m in range(len(log)) if m != n]
+        assert same[n] == approx(r[others].mean())
+
+
+def test_a_large_log_is_judged_by_the_gated_procedure() -> None:
+    """Beyond 20,000 rows, quickly, and the answer is right."""
+    rng = np.random.default_rng(0)
+    rows = 20_001
+    actions = rng.integers(0, 3, rows)
+    log = podium.Log(rng.normal(size=rows), actions, rng.normal(size=rows) + 0.1 * actions, np.full(rows, 1 / 3))
+    result = podium.compare(log, {"two": "constant:2", "zero": "constant:0", "any": "uniform"})
+    assert (result.settings["verdicts"], result.settings["estimator"]) == ("gated", "LDE")
+    assert "up to 20,000 rows" in result.unavailable["posterior"]
+    assert result.ranking == ["two", "any", "zero"]
+    assert {p.verdict for p in result.pairs} == {"better"}
+
+
+def test_equal_rewards_are_not_claimed_from_rounding() -> None:
+    for level in (0.1, 1e6 + 0.1, 1e-300):
+        log = podium.Log(np.arange(80) % 9, np.arange(80) % 2, np.full(80, level), np.full(80, 0.5))
+        result = podium.compare(log, {"zero": "constant:0", "one": "constant:1"}, verdicts="gated")
+        assert (result.pairs[0].verdict, result.pairs[0].p_better) == ("cannot tell", 0.5)
+        assert result.pairs[0].reasons
