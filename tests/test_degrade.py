@@ -110,6 +110,9 @@ def test_compare_answers(name: str) -> None:
             assert bool(pair.reasons) == (pair.verdict == "cannot tell")
             assert all(is_sentence(reason) for reason in pair.reasons)
         assert sum(p.p_best for p in result.policies) == pytest.approx(1)
+        if all(pair.interval is None for pair in result.pairs):  # nothing is known of any pair, nor of the best
+            assert {p.p_best for p in result.policies} == {1 / len(result.policies)}
+            assert {p.regret for p in result.policies} == {None}
         if name in NOTHING_KNOWN:
             assert {p.verdict for p in result.pairs} == {"cannot tell"}
             assert {p.p_better for p in result.pairs} == {0.5}
@@ -154,6 +157,8 @@ def test_plan_answers(name: str) -> None:
         assert pair.rows_80 is None or 1 <= pair.rows_80 <= (pair.rows_90 or 0)
         if name in NOTHING_KNOWN:
             assert (pair.detectable_now, pair.rows_80) == (None, None)
+        if pair.rows_80 is None:
+            assert any(note.startswith("Some pairs have no plan. ") for note in made.notes)
 
 
 def notes(name: str) -> str:

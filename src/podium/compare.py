@@ -125,7 +125,8 @@ def compare(
     pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed)
     if bootstrap:
         pairs = add_bootstrap(pairs, main, resolved.names, units, bootstrap, level, seed)
-    p_best, regret = best_and_regret(judgement.values, judgement.covariance, sign, seed)
+    known = judgement.covariance if judgement.usable.any() else np.full_like(judgement.covariance, np.nan)
+    p_best, regret = best_and_regret(judgement.values, known, sign, seed)
     better = dict.fromkeys(resolved.names, 0)  # policies claimed better, and worse, than each
     worse = dict(better)
     for p in pairs:

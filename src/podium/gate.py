@@ -50,8 +50,9 @@ class GateAnswer:
         }
 
     def sentence(self) -> str:
-        share = f"{percent(self.probability)} sure"
-        return f"Gate {str(self.condition)!r}: {self.verdict} ({share})." + "".join(f" {r}." for r in self.reasons)
+        sure = f"{percent(1 - self.probability if self.exit_code == OPPOSITE else self.probability)} sure"
+        sure += " that it holds" if self.exit_code == OPEN else ""
+        return f"Gate {str(self.condition)!r}: {self.verdict} ({sure})." + "".join(f" {r}." for r in self.reasons)
 
 
 def parse_gate(text: str, names: Sequence[str]) -> Condition:
@@ -92,4 +93,5 @@ def answer_gate(condition: Condition, probability: float, level: float, reason: 
         return GateAnswer(condition, probability, "holds", HOLDS, ())
     if probability <= 1 - surely:
         return GateAnswer(condition, probability, "the opposite holds", OPPOSITE, ())
-    return GateAnswer(condition, probability, "cannot tell", OPEN, ())
+    limits = f"A probability between {1 - surely:.3g} and {surely:.3g} leaves it open at level {level:g}"
+    return GateAnswer(condition, probability, "cannot tell", OPEN, (limits,))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.baselines import NEIGHBOURS, neighbour_means
 from podium.columns import Floats, factorize, group_sums
@@ -83,7 +84,10 @@ class Gates:
         if self.log.propensities is not None:
             log_p = np.log(self.log.propensities)
         else:
-            log_p = np.log(np.bincount(self.log.action_codes)[self.log.action_codes])
+            counts = np.bincount(self.log.action_codes, minlength=self.log.n_actions)
+            if looks_uniform(counts):  # shares that chance alone explains show no preference of the logger's
+                return 0.0
+            log_p = np.log(counts[self.log.action_codes])
         return correlation_t(log_p, self.residual)
 
     @property
@@ -195,6 +199,16 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
         notes=tuple(notes),
         figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows},
     )
+
+
+def looks_uniform(counts: NDArray[np.int64]) -> bool:
+    """Whether actions occur as evenly as chance would have it (chi-square at 5%), given 5 rows or more for each."""
+    from scipy.special import chdtrc
+
+    expected = counts.sum() / len(counts)
+    if expected < 5:
+        return False
+    return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
 
 
 def other_name(has_propensities: bool) -> str:

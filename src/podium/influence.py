@@ -62,13 +62,16 @@ def strongest(difference: float, effects: Floats, labels: Sequence[Any]) -> tupl
 
 
 def rows_to_flip(difference: float, effects: Floats) -> int | None:
-    """The fewest rows that carry the whole difference.
+    """The fewest rows without which the difference turns round.
+
+    Without m of n rows a mean falls by the sum of their effects times (n - 1) / (n - m): exact for a mean of terms.
 
     >>> rows_to_flip(1.0, np.array([0.75, 0.5, -0.25]))
     2
     """
-    if difference == 0:
+    n = np.count_nonzero(effects)
+    if difference == 0 or n < 2:
         return None
-    carried = np.cumsum(np.sort(np.maximum(effects * np.sign(difference), 0))[::-1])
-    enough = np.flatnonzero(carried > abs(difference))
+    carried = np.cumsum(np.sort(effects[effects != 0] * np.sign(difference))[::-1])[:-1]
+    enough = np.flatnonzero(carried * (n - 1) > abs(difference) * (n - np.arange(1, n)))
     return int(enough[0]) + 1 if enough.size else None

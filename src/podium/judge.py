@@ -59,7 +59,8 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
     from podium.evidence import gather
     from podium.posterior import posterior
 
-    t_p = Gates(log, policies).t_p
+    gates = Gates(log, policies)
+    t_p = gates.t_p
     alarm = abs(t_p) > ALARM
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
         found = posterior(gather(log, policies), alarm, seed)
@@ -86,7 +87,7 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
             "t_p": t_p,
             "alarm": alarm,
             "rows": len(log),
-            "prior_variance": found.variance / np.maximum(1 - found.learned, 1e-12),
+            "steady_variance": gates.lde.std_error**2,
             "influence": found.influence,
         },
     )

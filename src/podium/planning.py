@@ -1,9 +1,13 @@
 """What would make it sure: the difference that a log can detect now, the rows for a smaller one, and what to log.
 
 The observed difference never enters: planning by it is worthless, because it is large where luck made it so. The user
-names the smallest difference worth detecting; only the precision of the log is used. With v the variance that the
-rows alone give a difference, w its prior variance (infinite for LDE and DRE) and d the true difference, the judged z
-is about normal with mean d s and standard deviation sqrt(w / (v + w)), s = sqrt(w / (v (v + w))); v falls as 1/N.
+names the smallest difference worth detecting, and only the precision of the log is used. With v the variance of a
+difference that falls as 1/N, a true difference d is decided with probability `power` once
+
+    d >= (z_level + z_power) sqrt(v),   so   N* = N v ((z_level + z_power) / d)^2   (2.80 for 95% and 80%).
+
+For the posterior, v is its own variance without the prior's part, tempered by LDE's design error, which is steadier
+where the log has learned little: v = v_posterior^.8 v_LDE^.2 (measured by `podium.calibration.foresight`).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from podium.policies import PolicySet
 from podium.verdicts import Judgement
 
 POWERS = (0.8, 0.9)
+STEADY = 0.2
 SHOWN = 8
 
 
@@ -143,29 +148,27 @@ def label_text(label: Any) -> str:
 # --- the arithmetic ----------------------------------------------------------------------------------------------
 
 
-def row_variance(variance: Floats, prior: Floats) -> Floats:
-    """v (P,): the variance that the rows alone give, from a posterior variance and its prior; inf: they say nothing."""
-    gain = 1 / variance - np.where(np.isfinite(prior), 1 / np.maximum(prior, 1e-300), 0.0)
-    return np.where(gain > 1e-9 / variance, 1 / np.maximum(gain, 1e-300), np.inf)
+def planning_variance(judgement: Judgement) -> Floats:
+    """v (P,): the variance that falls as 1/N; inf where the log says nothing yet."""
+    v = np.where(judgement.usable, judgement.std_error, np.inf) ** 2
+    if judgement.learned is not None:
+        v = v / judgement.learned
+    steady = judgement.figures.get("steady_variance")
+    if steady is not None:
+        v = np.where(np.isfinite(steady) & (steady > 0), v ** (1 - STEADY) * np.maximum(steady, 0) ** STEADY, v)
+    return v
 
 
-def detectable(v: Floats, prior: Floats, level: float, power: float) -> Floats:
+def detectable(v: Floats, level: float, power: float) -> Floats:
     """(P,) the true difference that is decided with this power, given the variance v of the rows."""
     from scipy.special import ndtri
 
-    damping = np.where(np.isfinite(prior), prior / (v + prior), 1.0)  # w / (v + w)
-    slope = np.sqrt(damping / v)
-    return np.asarray((ndtri((1 + level) / 2) + ndtri(power) * np.sqrt(damping)) / slope)
+    return np.asarray((ndtri((1 + level) / 2) + ndtri(power)) * np.sqrt(v))
 
 
-def rows_needed(rows: int, v: Floats, prior: Floats, difference: float, level: float, power: float) -> Floats:
+def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
     """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
-    low, high = np.full(len(v), -40.0), np.full(len(v), 40.0)  # log of the factor by which rows grow
-    for _ in range(80):
-        middle = (low + high) / 2
-        enough = detectable(v / np.exp(middle), prior, level, power) <= difference
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(np.isfinite(v) & (high < 39), np.ceil(rows * np.exp(high)), np.inf)
+    return np.asarray(np.ceil(rows * (detectable(v, level, power) / difference) ** 2))
 
 
 def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
@@ -215,14 +218,10 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
             hint="name the smallest difference in reward that would matter to you.",
         )
     level = float(result.settings["level"])
-    prior = np.asarray(judgement.figures.get("prior_variance", np.full(len(judgement.difference), np.inf)))
-    usable = judgement.usable
-    variance = np.where(usable, judgement.std_error, 1.0) ** 2
-    v = np.where(usable, row_variance(variance, prior), np.inf)
+    v = planning_variance(judgement)
     n = int(judgement.figures.get("rows", len(result.log)))
-    with np.errstate(invalid="ignore", over="ignore"):
-        now = detectable(v, prior, level, POWERS[0])
-        need = [rows_needed(n, v, prior, difference, level, power) for power in POWERS]
+    now = detectable(v, level, POWERS[0])
+    need = [rows_needed(n, v, difference, level, power) for power in POWERS]
     names, (i, j) = policies.names, pair_indices(len(policies))
     order = {name: place for place, name in enumerate(result.ranking)}
     pairs, undecided = [], []
@@ -235,6 +234,7 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
         pairs.append(PlannedPair(a, b, float(now[p]) if np.isfinite(now[p]) else None, known[0], known[1], verdict))
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
     notes = ["The rows needed presume that more rows are logged as these were."]
+    notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
     more = what_to_log(result.log, policies, undecided)
     if undecided and not all(p.has_full for p in policies):
         notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")

@@ -249,7 +249,7 @@ def posterior(evidence: Evidence, alarm: bool = False, seed: int = 0) -> Posteri
     e = evidence
     i, j = e.pairs
     scale = float(e.rewards.std())
-    if e.rows < 3 or scale <= 1e-12 * max(1.0, float(np.abs(e.rewards).max())):
+    if e.rows < 3 or scale <= 1e-12 * float(np.abs(e.rewards).max()):
         return silent(e, FEW if e.rows < 3 else FLAT)
     check = alarm and e.behavior is not None
     found = whole(e, scale, check, seed) if e.rows <= WHOLE_ROWS else blocks(e, scale, check, seed)

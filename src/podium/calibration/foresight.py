@@ -3,7 +3,8 @@
     python -m podium.calibration.foresight
 
 For one world at a time, logs of growing size show at which N each pair is decided rightly in 80% of logs. Logs of
-moderate size are then asked how many rows that difference needs; they are told its true size and nothing else.
+moderate size, too short to decide the pair, are asked how many rows it needs; they are told its true difference and
+nothing else.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from podium.calibration.trials import LEVEL, POLICIES, one_thread, said
 from podium.columns import Floats
 from podium.compare import compare
 from podium.pairs import pair_indices
-from podium.planning import row_variance, rows_needed
+from podium.planning import planning_variance, rows_needed
+from podium.verdicts import Judgement
 
 BENIGN = (
     "example 1.1", "example 1.2", "uniform logger", "random softmax", "Bernoulli rewards", "5 features", "2 actions",
     "fewer than 20 states",
 )  # fmt: skip
-GRID = (50, 100, 200, 400, 800, 1600)
-ASKED = (200, 400)
+GRID = (200, 400, 600, 800, 1200, 1800)
+ASKED = (400,)
 POWER = 0.8
 
 
@@ -40,7 +42,7 @@ def measure(task: tuple[str, int, int, int]) -> list[tuple[str, float, float]]:
     i, j = pair_indices(POLICIES)
     truth = world.values[i] - world.values[j]
     power = np.zeros((len(GRID), len(i)))
-    predicted: list[Floats] = []
+    predicted: list[tuple[int, Floats]] = []
     for place, rows in enumerate(GRID):
         for _ in range(logs):
             draw = world.log(rng, rows)
@@ -50,20 +52,21 @@ def measure(task: tuple[str, int, int, int]) -> list[tuple[str, float, float]]:
             power[place] += sure / logs
             if rows in ASKED:
                 assert result.basis is not None
-                judgement = result.basis.judgement
-                prior = np.asarray(judgement.figures["prior_variance"])
-                v = np.where(judgement.usable, row_variance(judgement.std_error**2, prior), np.inf)
-                need = [
-                    rows_needed(rows, v[[n]], prior[[n]], abs(float(truth[n])), LEVEL, POWER)[0] for n in range(len(i))
-                ]
-                predicted.append(np.array(need))
+                predicted.append((rows, rows_for(result.basis.judgement, rows, np.abs(truth))))
     true = [crossing(np.maximum.accumulate(power[:, n])) for n in range(len(i))]
     return [
         (name, float(need[n]), true[n])
-        for need in predicted
+        for asked, need in predicted
         for n in range(len(i))
-        if np.isfinite(true[n]) and np.isfinite(need[n])
+        if true[n] > asked and np.isfinite(need[n])  # nan is never greater
     ]
+
+
+def rows_for(judgement: Judgement, rows: int, differences: Floats) -> Floats:
+    """(P,) the rows that planning predicts when each pair's true difference is asked for."""
+    v = planning_variance(judgement)
+    need = [rows_needed(rows, v[[n]], float(d), LEVEL, POWER)[0] for n, d in enumerate(differences)]
+    return np.array(need)
 
 
 def crossing(power: Floats) -> float:
