@@ -105,6 +105,9 @@ class Loop:
             x = [log(p) for p in self.p]
         else:
             codes = self.log.action_codes.tolist()
+            counts = [codes.count(a) for a in range(self.a)]
+            if self.n >= 5 * self.a and stats.chisquare(counts).pvalue > 0.05:
+                return 0.0  # the shares are as even as chance would have them
             x = [log(codes.count(c) / self.n) for c in codes]
         r = stats.pearsonr(x, [r - b for r, b in zip(self.r, self.b, strict=True)]).statistic
         return float(r * sqrt((self.n - 2) / (1 - r * r)))

@@ -1,0 +1,122 @@
+"""The bench itself, small: honest on every family, the same for any number of workers, and easy to add to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podium.calibration import foresight
+from podium.calibration.bench import main
+from podium.calibration.families import FAMILIES, family
+from podium.calibration.tables import Results, reliability
+from podium.calibration.trials import Trial, run_one, simulate
+from podium.calibration.worlds import Draw, example_world
+
+FIXED = [name for name, f in FAMILIES.items() if not f.variant]
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[Trial]:
+    return simulate(FIXED, (50, 300), logs=3, seed=5, workers=2)
+
+
+def test_every_listed_kind_of_family_is_there() -> None:
+    names = " | ".join(FIXED)
+    for kind in (
+        "example 1.1", "example 1.2", "uniform", "random softmax", "heavy-tailed logger", "state-confounded",
+        "ordinary pairs", "risky pairs", "classification: digits", "Bernoulli", "heavy-tailed noise", "5 features",
+        "20 features", "epsilon-greedy", "Thompson", "fewer than 20 states", "2 actions", "1,000 actions",
+        "no propensities", "exact ties",
+    ):  # fmt: skip
+        assert kind in names
+
+
+def test_claims_are_many_and_right(trials: list[Trial]) -> None:
+    cells = Results(trials).cells["posterior"].values()
+    pairs, claims, wrong = (sum(getattr(c, k) for c in cells) for k in ("pairs", "claims", "wrong"))
+    assert claims / pairs >= 0.25
+    assert wrong / claims <= 0.015
+
+
+def test_stated_probabilities_hold(trials: list[Trial]) -> None:
+    for low, _, pairs, right, error in reliability([t for t in trials if t.family != "exact ties"], "posterior"):
+        if low >= 0.8 and pairs:
+            assert right >= low - 0.02 - 2 * error - 0.02, (low, right)
+
+
+def test_no_claims_where_the_log_cannot_know(trials: list[Trial]) -> None:
+    blind = [t for t in trials if FAMILIES[t.family].kind == "failure" or t.family == "exact ties"]
+    wrong = [np.sum((t.claims["posterior"] != 0) & (t.claims["posterior"] != np.sign(t.truth))) for t in blind]
+    assert len(blind) >= 20
+    assert sum(wrong) <= 0.025 * 10 * len(blind)
+
+
+def test_reward_seeking_loggers_are_flagged(trials: list[Trial]) -> None:
+    seekers = [t for t in trials if FAMILIES[t.family].seeks_reward and t.rows >= 100]
+    assert np.mean([t.alarm for t in seekers]) >= 0.95
+
+
+def test_the_posterior_orders_best(trials: list[Trial]) -> None:
+    from podium.calibration.tables import accuracy
+
+    known = [t for t in trials if "DRE" in t.order]
+    ours = accuracy(known, "posterior")
+    assert all(ours > accuracy(known, other) + 0.02 for other in ("LDE", "LDE state", "DRE", "IPS", "DiM"))
+
+
+def test_more_pairs_are_decided_than_by_peers(trials: list[Trial]) -> None:
+    results = Results(trials)
+    ours = sum(c.claims for c in results.grid("posterior"))
+    for peer in ("IPS-t", "SNIPS-t", "Cressie-Read"):
+        assert ours > 1.5 * sum(c.claims for c in results.grid(peer))
+
+
+def test_trials_do_not_depend_on_the_workers() -> None:
+    names = ["2 actions", "classification: iris"]
+    alone, together = (simulate(names, (50,), logs=2, seed=1, workers=w) for w in (1, 2))
+    assert [t.p_better["posterior"].tolist() for t in alone] == [t.p_better["posterior"].tolist() for t in together]
+
+
+def test_a_family_is_a_function() -> None:
+    @family("a family of my own")
+    def mine(rng: np.random.Generator, rows: int, k: int) -> Draw:
+        return example_world(rng, 1, k).log(rng, rows)
+
+    try:
+        assert run_one(("a family of my own", 40, 0, 1)).family == "a family of my own"
+    finally:
+        del FAMILIES["a family of my own"]
+
+
+def test_the_command_writes_a_page_and_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, counts = tmp_path / "page.md", tmp_path / "counts.csv"
+    main(
+        [
+            "--families",
+            "2 actions",
+            "--rows",
+            "50",
+            "--logs",
+            "2",
+            "--workers",
+            "1",
+            "--out",
+            str(page),
+            "--csv",
+            str(counts),
+        ]
+    )
+    printed = capsys.readouterr().out
+    assert "Fixed grid, N >= 50" in printed
+    assert "Ranking accuracy" in printed
+    assert printed.strip() in page.read_text(encoding="utf-8")
+    assert counts.read_text(encoding="utf-8").startswith("family,kind,variant,rows,procedure,pairs,claims,")
+
+
+def test_the_crossing_of_a_power_curve() -> None:
+    rising = np.array([0.0, 0.2, 0.6, 1.0, 1.0, 1.0])
+    assert foresight.GRID[2] < foresight.crossing(rising) < foresight.GRID[3]
+    assert np.isnan(foresight.crossing(np.zeros(6)))
+    assert np.isnan(foresight.crossing(np.ones(6)))
