@@ -11,6 +11,11 @@ from podium.errors import PodiumError
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write a text file, whole or not at all."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write a file, whole or not at all."""
     path = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -20,8 +25,8 @@ def write_text(path: str | Path, text: str) -> Path:
             hint="name a file in an existing folder that you may write to.",
         ) from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)  # a temporary file is private; the result is an ordinary one
