@@ -1,4 +1,4 @@
-"""Bandits whose truth is known: a finite grid of states and actions with a reward for each, as in the paper's Example 1.
+"""Bandits whose truth is known: a grid of states and actions with a reward for each, as in the paper's Example 1.
 
 They make logs and policies for experiments: `draw_log` gives a `podium.Log`, `pair` two policies whose values differ
 by a prescribed amount. Every array over the grid is (S, A): states down, actions across.
@@ -79,12 +79,14 @@ class Bandit:
     @cached_property
     def best_actions(self) -> Codes:
         """(S,) the action with the highest reward in each state."""
-        return self.rewards.argmax(axis=1)
+        best: Codes = self.rewards.argmax(axis=1)
+        return best
 
     @cached_property
     def worst_actions(self) -> Codes:
         """(S,) the action with the lowest reward in each state."""
-        return self.rewards.argmin(axis=1)
+        worst: Codes = self.rewards.argmin(axis=1)
+        return worst
 
     @cached_property
     def v_max(self) -> float:
@@ -135,9 +137,7 @@ class Bandit:
         happens in 2-3% of pairs at alpha = .01 and never from .02 on.
         """
         if not 0 <= alpha <= 1:
-            raise PodiumError(
-                f"alpha must lie in [0, 1]; it is {alpha!r}", hint="it is a share of the span of values."
-            )
+            raise PodiumError(f"alpha must lie in [0, 1]; it is {alpha!r}", hint="it is a share of the span of values.")
         delta = (self.value(first) - self.value(second)) / self.span
         beta = (alpha - delta) / (1 - delta)
         pi = (1 - beta) * first + beta * self.greedy(self.best_actions)
@@ -167,9 +167,7 @@ class Bandit:
             action_space=tuple(self.actions.tolist()),
         )
 
-    def draw_log(
-        self, behavior: Floats, per_state: int, rng: np.random.Generator | np.random.RandomState
-    ) -> Log:
+    def draw_log(self, behavior: Floats, per_state: int, rng: np.random.Generator | np.random.RandomState) -> Log:
         """A log of m actions in each state, drawn from a behaviour policy (S, A)."""
         return self.log_of(self.draw_actions(behavior, per_state, rng), behavior)
 

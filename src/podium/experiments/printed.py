@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, and how close reproduced ones come: one CSV per table, named by its LaTeX label."""
+"""The numbers that the paper prints, one CSV per table named by its LaTeX label, and how close reproduced ones come."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-import threading
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -128,22 +128,28 @@ def backend(scheduler: str | None, workers: int) -> Iterator[Any]:
     if scheduler is None:
         with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
             yield joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        from joblib.externals.loky import get_reusable_executor
-
-        get_reusable_executor().shutdown(wait=True)  # what follows needs their memory
         return
     try:
-        from distributed import Client
+        import distributed
     except ImportError as error:
         raise MissingExtra("distributed", "cluster", "running on a Dask cluster") from error
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        connect: Any = distributed.Client
+        client = connect(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise PodiumError(
             f"no Dask scheduler answers at {scheduler!r}", hint="give its address as in tcp://host:8786."
         ) from error
     with client, client.as_current(), joblib.parallel_config("dask"):
         yield joblib.Parallel(return_as="generator_unordered", batch_size=1)
+
+
+def end_workers() -> None:
+    """End the processes that joblib keeps for the next call: what follows may need their memory."""
+    if "joblib" in sys.modules:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
 
 
 def count_workers(workers: int | None) -> int:

@@ -76,7 +76,7 @@ def replay_cell(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None)
     grid, m = Grid(arguments["rewards"]), arguments["m"]
     values, right, detail = grid.room(arguments["tests"], arguments["detail"])
     run_given = load_kernel().run_given
-    rng = np.random.RandomState(REPLAY_SEED)  # noqa: NPY002 - the paper's own generator
+    rng = np.random.RandomState(REPLAY_SEED)  # the paper's own generator
     if before is not None:
         set_generator(rng, before)
     shape = grid.rewards.shape[1:]

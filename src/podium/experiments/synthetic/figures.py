@@ -1,4 +1,4 @@
-"""The curves of Example 1: comparison rates, evaluation errors, the theorems' bounds, verdicts, the spectrum of methods."""
+"""The curves of Example 1: comparison rates, evaluation errors, the theorems' bounds, verdicts; and the spectrum."""
 
 from __future__ import annotations
 
@@ -104,11 +104,14 @@ def bounds_figure(result: ExampleResults) -> Figure:
         axes.axhline(0.393, color=GREY, linewidth=0.8)
         axes.set_yscale("log")
         axes.set_ylim(1e-9, 3)
+        axes.set_yticks([1, 1e-2, 1e-4, 1e-6, 1e-8], ["1", "1 in 100", "1 in 10⁴", "1 in 10⁶", "1 in 10⁸"])
+        axes.minorticks_off()
         axes.set_xlabel(label)
     panels[0].text(0.01, 0.33, "no Theorem 2 bound can exceed 39%", va="top", fontsize=8, color=GREY)
     plain_log_axis(panels[1], TICKS)
     panels[0].set_title("Right order, m = 1")
     panels[1].set_title("Right order, α = 0.01")
+    panels[1].tick_params(labelleft=False)
     panels[0].set_ylabel("probability")
     panels[0].legend(loc="center right", bbox_to_anchor=(1, 0.62))
     state_bound_panel(panels[2], result)
@@ -128,6 +131,8 @@ def state_bound_panel(axes: Axes, result: ExampleResults) -> None:
             markeredgecolor="white", label=f"Theorem 3 allows, m = {m}",
         )  # fmt: skip
     axes.set_xscale("log")
+    axes.set_xticks([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1], ["1e-6", "1e-5", "1e-4", "0.001", "0.01", "0.1"])
+    axes.minorticks_off()
     axes.set_ylim(0, 1.03)
     percent_axis(axes.yaxis)
     axes.set_title("States badly wrong, α = 0.15")
@@ -149,13 +154,17 @@ def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figur
         right = np.array([s.right / s.tests for s in group])
         wrong = np.array([s.wrong / s.tests for s in group])
         axes.bar(place, right, color=LOOKS["LDE"].color, width=0.62, label="podium decides, rightly")
-        axes.bar(
+        bars = axes.bar(
             place, wrong, bottom=right, color="white", edgecolor=LOOKS["DRE"].color, hatch="////", width=0.62,
             label="podium decides, wrongly",
         )  # fmt: skip
+        for bar, height in zip(bars, wrong, strict=True):
+            bar.set_visible(bool(height > 0))
         rates = [float(rate_at(result, s)) for s in group]
-        axes.plot(place, rates, "D", color="white", markeredgecolor="black", label="LDE's order is right", markersize=6)
-        axes.axhline(0.5, color=GREY, linewidth=0.8)
+        axes.plot(
+            place, rates, "D", color="white", markeredgecolor="black", markersize=6, clip_on=False, zorder=5,
+            label="LDE's order is right (it always answers)",
+        )  # fmt: skip
         axes.set_xticks(place, [f"{s.alpha:g}" if by == "alpha" else str(s.m) for s in group])
         axes.grid(visible=False, axis="x")
         axes.set_title(title)

@@ -128,13 +128,18 @@ def spearman_with_error(x: Floats, y: Floats, stratum: NDArray[np.int64]) -> tup
     With U = F(x), W = G(y), rho is 12 E[UW] - 3 up to ties; a test moves E[UW] by its own product, and by
     moving the ranks of all tests above it.
     """
-    from scipy.stats import rankdata
-
-    n = len(x)
-    u, w = rankdata(x) / n, rankdata(y) / n
+    u, w = shared_ranks(x) / len(x), shared_ranks(y) / len(y)
     rho = float(np.corrcoef(u, w)[0, 1])
     influence = u * w + mean_above(u, w) + mean_above(w, u)
     return rho, stratified_error(influence, stratum) / float(u.std() * w.std())
+
+
+def shared_ranks(values: Floats) -> Floats:
+    """Ranks from 1 on; equal values share the mean of theirs."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_rank = np.cumsum(counts) - (counts - 1) / 2
+    ranks: Floats = mean_rank[group]
+    return ranks
 
 
 def mean_above(rank: Floats, other: Floats) -> Floats:

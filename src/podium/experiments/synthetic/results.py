@@ -21,7 +21,7 @@ TABLES = ("eval_a", "eval_m", "correlation")
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Per-state products of one cell: counts (4, bins) over +-edge, mispredictions (4, D) and Theorem 3's bound (D,)."""
+    """Per-state products of one cell: counts (4, bins) over +-edge, mispredictions (4, D), Theorem 3's bound (D,)."""
 
     alpha: float
     m: int
@@ -100,9 +100,7 @@ def collect_example(
         for sweep in SWEEPS
     }
     width = len(GRID_ALPHAS)
-    correlations = [
-        correlate(int(m), loaded["grid"][i * width : (i + 1) * width], e) for i, m in enumerate(GRID_SIZES)
-    ]
+    correlations = [correlate(int(m), loaded["grid"][i * width : (i + 1) * width], e) for i, m in enumerate(GRID_SIZES)]
     histograms = [
         Histogram(alpha, m, float(a["edge"][e]), a["histogram"][e], a["mispredicted"][e], a["bound"][e])
         for alpha, m, a in points("histogram")

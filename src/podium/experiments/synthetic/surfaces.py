@@ -62,8 +62,9 @@ def surface_figure(result: ExampleResults) -> Figure:
                 alpha, m, values[:, k].reshape(shape), cmap=COLORS, vmin=low, vmax=high, edgecolor="white",
                 linewidth=0.3, rcount=10, ccount=10,
             )  # fmt: skip
+            axes.set_title(f"{method}: {title}", y=0.96)
+            axes.set_zticks([0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if zero is None else [-0.4, -0.3, -0.2, -0.1, 0.0])
             axes.set_zlim(min(low, 0.5) if zero is None else low, 1.0 if zero is None else max(high, 0.02))
-            axes.set_title(f"{method}: {title}", pad=-2)
             axes.set_xlabel("α", labelpad=-4)
             axes.set_ylabel("m", labelpad=-4)
             axes.set_xticks([0.01, 0.05, 0.10], ["0.01", "0.05", "0.1"])

@@ -96,7 +96,7 @@ def draws(
     """Behaviour policy, two raw policies and drawn actions (S, m) of a cell's tests, as its own run drew them."""
     tests, m = arguments["tests"], arguments["m"]
     if arguments["replay"]:
-        rng = np.random.RandomState(REPLAY_SEED)  # noqa: NPY002 - the paper's own generator
+        rng = np.random.RandomState(REPLAY_SEED)  # the paper's own generator
         if "before" in arguments:
             set_generator(rng, arguments["before"])
         for _ in range(tests):
