@@ -69,7 +69,7 @@ def run_cells(
             return
         if scheduler is None and (count := count_workers(workers)) == 1:
             for chain in todo:
-                run_chain(work, chain, seed, folder, last_before(chain, chains, folder), keep=True)
+                run_chain(work, chain, seed, folder, last_before(chain, chains, folder))
             return
         with backend(scheduler, 1 if scheduler else count) as parallel:
             # The first cell runs alone: what it compiles is then ready for all the others.
@@ -104,7 +104,6 @@ def run_chain(
     seed: int,
     folder: Path | None,
     before: Arrays | None,
-    keep: bool = False,
 ) -> dict[str, Arrays]:
     """Run the cells of a chain one after the other; returns the results that it could not save itself."""
     results = {}

@@ -24,8 +24,9 @@ def state_figure(result: ExampleResults) -> Figure:
     figure = new_figure(9.5, 4)
     left: Any = figure.add_subplot(1, 2, 1, projection="3d")
     bandit = result.bandit
-    s, a = np.meshgrid(bandit.states, bandit.actions, indexing="ij")
-    left.plot_surface(s, a, bandit.rewards, cmap=COLORS, rcount=50, ccount=50, linewidth=0, antialiased=True)
+    s, a = np.meshgrid(bandit.states[::3], bandit.actions, indexing="ij")
+    # Every patch has four corners: matplotlib pads others with whatever is in memory, and warns of overflows there.
+    left.plot_surface(s, a, bandit.rewards[::3], cmap=COLORS, rstride=1, cstride=1, linewidth=0, antialiased=True)
     left.set_title("Reward r(s, a)")
     left.set_xlabel("state s")
     left.set_ylabel("action a")
@@ -60,7 +61,7 @@ def surface_figure(result: ExampleResults) -> Figure:
             axes: Any = figure.add_subplot(2, 4, 4 * row + k + 1, projection="3d")
             axes.plot_surface(
                 alpha, m, values[:, k].reshape(shape), cmap=COLORS, vmin=low, vmax=high, edgecolor="white",
-                linewidth=0.3, rcount=10, ccount=10,
+                linewidth=0.3, rstride=1, cstride=1,
             )  # fmt: skip
             axes.set_title(f"{method}: {title}", y=0.96)
             axes.set_zticks([0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if zero is None else [-0.4, -0.3, -0.2, -0.1, 0.0])
