@@ -11,13 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import runner_work as work
 
 from podium.errors import PodiumError
 from podium.experiments.runner import Cell, end_workers, load, run_cells, save
-
-sys.path.insert(0, str(Path(__file__).parent))
-os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-import work  # noqa: E402
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -36,7 +36,7 @@ CAPTIONS = {
     "3d": "Policy comparison rate (top) and average evaluation error (bottom) over α and m.",
     "grid": "Products of estimated and true difference in single states: each method's share among the products of "
     "every size. LDE hardly ever errs by much; IPS and DRE produce the large products, right and wrong.",
-    "bounds": "The theorems beside what LDE does: Theorem 2 promises less than one in a million where 60 to 100% are "
+    "bounds": "The theorems beside what LDE does: Theorem 2 promises a few in 100,000 at most where 50 to 100% are "
     "right, Theorem 3 allows nearly every state to be badly wrong. Both hold, and neither says how sure a ranking is.",
     "verdicts": "podium's own verdicts on the same tests, at level 0.95: what it decides, rightly or wrongly, and what "
     "it leaves open (white), beside how often the order by LDE alone is right.",

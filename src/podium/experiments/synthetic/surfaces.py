@@ -31,7 +31,7 @@ def state_figure(result: ExampleResults) -> Figure:
     left.set_xlabel("state s")
     left.set_ylabel("action a")
     left.view_init(elev=32, azim=-55)
-    left.set_box_aspect((1, 1, 0.6), zoom=0.88)
+    left.set_box_aspect((1, 1, 0.6), zoom=1.0)
     axes = figure.add_subplot(1, 2, 2)
     points = result.sweeps["m"]
     draw_lines(axes, sizes_of(points), column(points, "state_rate"), 2 * column(points, "state_rate_error"), every=6)
