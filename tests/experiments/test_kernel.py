@@ -136,7 +136,7 @@ def test_draws_are_counted_as_a_search_in_the_cdf_counts_them(m: int, actions: i
     kernel.fill_cdf(w, cdf)
     assert cdf == pytest.approx(w.cumsum())
     counts, seen = np.empty(actions, np.int64), np.empty(actions + 1, np.int64)
-    found = kernel.count_draws(cdf, u, np.empty(kernel.GUIDE + 2, np.int64), counts, seen)
+    found = kernel.count_draws(cdf, u, np.empty(kernel.GUIDE + 2, np.uint64), counts, seen)
     expected = np.minimum(np.searchsorted(cdf, u * cdf[-1], side="right"), actions - 1)
     assert counts.tolist() == np.bincount(expected, minlength=actions).tolist()
     assert sorted(seen[:found].tolist()) == sorted(set(expected.tolist()))

@@ -171,28 +171,33 @@ def count_draws(cdf: Array, u: Array, guide: Array, counts: Array, seen: Array) 
     n, parts, found = cdf.shape[0], guide.shape[0] - 2, 0
     total = cdf[n - 1]
     counts[:] = 0
-    guided = u.shape[0] >= FEW
-    if guided:
-        guide[:] = 0
-        for i in range(n):
-            guide[int(cdf[i] / total * parts) + 1] += 1
-        below = 0
-        for g in range(parts):
-            below += guide[g]
-            guide[g] = below
-    for j in range(u.shape[0]):
-        target = u[j] * total
-        at = 0
-        if guided:
-            at = guide[int(u[j] * parts)]
-            while at < n - 1 and cdf[at] <= target:
-                at += 1
-        else:
+    if u.shape[0] < FEW:
+        for j in range(u.shape[0]):
+            target, at = u[j] * total, 0
             for i in range(n - 1):
                 at += cdf[i] <= target
-        seen[found] = at
-        found += counts[at] == 0
-        counts[at] += 1
+            seen[found] = at
+            found += counts[at] == 0
+            counts[at] += 1
+    else:
+        guide[:] = 0
+        last = u64(n - 1)
+        for i in range(n):
+            guide[int(cdf[i] / total * parts) + 1] += u64(1)
+        below = u64(0)
+        for g in range(parts):
+            below += guide[g]
+            guide[g] = below  # as unsigned numbers: they are never taken for places counted from the end
+        for j in range(u.shape[0]):
+            target = u[j] * total
+            place = guide[u64(int(u[j] * parts))]
+            place = min(place + u64(cdf[place] <= target), last)  # one step, without a branch, is nearly always enough
+            while place < last and cdf[place] <= target:
+                place += u64(1)
+            counts[place] += 1
+        for a in range(n):
+            seen[found] = a
+            found += counts[a] > 0
     return found
 
 
@@ -327,18 +332,18 @@ def run_tests(
     """
     examples, states, n = rewards.shape
     lanes = np.empty((4, (3 * n + 1) // 2), np.uint64)
-    scalar = np.empty((4, 1), np.uint64)
     high, low = np.empty(lanes.shape[1], np.int32), np.empty(lanes.shape[1], np.int32)
+    dice = np.empty((4, 1), np.uint64)
     w = np.empty(2 * lanes.shape[1], np.float32)
-    u, cdf, guide, terms = np.empty(m), np.empty(n), np.empty(GUIDE + 2, np.int64), np.empty((3, n))
+    u, cdf, guide, terms = np.empty(m), np.empty(n), np.empty(GUIDE + 2, np.uint64), np.empty((3, n))
     counts, seen = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     tally = np.empty((states, SHARED + examples * OWN))
     for t in range(values.shape[0]):
         fill_seeds(key, 2 * t, lanes)
-        fill_seeds(key, 2 * t + 1, scalar)
+        fill_seeds(key, 2 * t + 1, dice)
         for s in range(states):
             fill_lognormals(lanes, high, low, w)
-            fill_uniforms(scalar, u)
+            fill_uniforms(dice, u)
             fill_cdf(w[:n], cdf)
             found = count_draws(cdf, u, guide, counts, seen)
             tally_state(
@@ -359,7 +364,7 @@ def run_given(
     values (E, 10), right (E, 4), detail (E, S or 0, 6).
     """
     examples, states, n = rewards.shape
-    cdf, guide, terms = np.empty(n), np.empty(GUIDE + 2, np.int64), np.empty((3, n))
+    cdf, guide, terms = np.empty(n), np.empty(GUIDE + 2, np.uint64), np.empty((3, n))
     counts, seen = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     tally = np.empty((states, SHARED + examples * OWN))
     w0, w1, w2 = np.empty(n), np.empty(n), np.empty(n)
@@ -380,14 +385,14 @@ def draw_test(key: int, test: int, weights: Array, u: Array) -> None:
     """The draws of one test of `run_tests`: weights (3, S, A) of the policies, uniforms (S, m) of the log."""
     states, n = weights.shape[1], weights.shape[2]
     lanes = np.empty((4, (3 * n + 1) // 2), np.uint64)
-    scalar = np.empty((4, 1), np.uint64)
     high, low = np.empty(lanes.shape[1], np.int32), np.empty(lanes.shape[1], np.int32)
+    dice = np.empty((4, 1), np.uint64)
     w = np.empty(2 * lanes.shape[1], np.float32)
     fill_seeds(key, 2 * test, lanes)
-    fill_seeds(key, 2 * test + 1, scalar)
+    fill_seeds(key, 2 * test + 1, dice)
     for s in range(states):
         fill_lognormals(lanes, high, low, w)
-        fill_uniforms(scalar, u[s])
+        fill_uniforms(dice, u[s])
         for k in range(3):
             for a in range(n):
                 weights[k, s, a] = w[k * n + a]
