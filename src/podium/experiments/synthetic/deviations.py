@@ -59,8 +59,8 @@ DEVIATIONS: tuple[tuple[str, str], ...] = (
     (
         "Random numbers",
         "Without replay, both reward functions share the draws of a test, and the normals are made in single precision "
-        "(24 bits, up to 6.6 standard deviations); all sums are in double precision. Replay uses the paper's own "
-        "generator: numpy.random.RandomState(2021), seeded anew at each of the four sweeps, drawing behaviour normals, "
-        "m uniforms per state, normals of π, normals of μ.",
+        "(24 bits, up to 6.6 standard deviations), the uniforms with 32 bits; all sums are in double precision. Replay "
+        "uses the paper's own generator: numpy.random.RandomState(2021), seeded anew at each of the four sweeps, "
+        "drawing behaviour normals, m uniforms per state, normals of π, normals of μ.",
     ),
 )

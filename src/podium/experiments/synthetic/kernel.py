@@ -118,12 +118,14 @@ def fill_lognormals(lanes: Array, high: Array, low: Array, w: Array) -> None:
 
 @compiled
 def fill_uniforms(state: Array, u: Array) -> None:
-    """u (m,) uniform in [0, 1) from one generator xoshiro256++."""
+    """u (m,) uniform in (0, 1), 32 bits each, from one generator xoshiro256++."""
     a, b, c, d = state[0, 0], state[1, 0], state[2, 0], state[3, 0]
-    for j in range(u.shape[0]):
+    for j in range(0, u.shape[0], 2):
         x = a + d
         x = ((x << u64(23)) | (x >> u64(41))) + a
-        u[j] = np.float64(np.int64(x >> u64(11))) * 2.0**-53
+        u[j] = (np.float64(np.int64(x >> u64(32))) + 0.5) * 2.0**-32
+        if j + 1 < u.shape[0]:
+            u[j + 1] = (np.float64(np.int64(x & u64(0xFFFFFFFF))) + 0.5) * 2.0**-32
         t = b << u64(17)
         c ^= a
         d ^= b
@@ -170,7 +172,8 @@ def count_draws(cdf: Array, u: Array, guide: Array, counts: Array, seen: Array) 
     """
     n, parts, found = cdf.shape[0], guide.shape[0] - 2, 0
     total = cdf[n - 1]
-    counts[:] = 0
+    for a in range(n):
+        counts[a] = 0
     if u.shape[0] < FEW:
         for j in range(u.shape[0]):
             target, at = u[j] * total, 0
@@ -180,7 +183,8 @@ def count_draws(cdf: Array, u: Array, guide: Array, counts: Array, seen: Array) 
             found += counts[at] == 0
             counts[at] += 1
     else:
-        guide[:] = 0
+        for g in range(parts + 2):
+            guide[g] = u64(0)
         last = u64(n - 1)
         for i in range(n):
             guide[int(cdf[i] / total * parts) + 1] += u64(1)
