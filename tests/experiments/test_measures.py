@@ -9,6 +9,7 @@ from podium.experiments.synthetic.measures import (
     correlate,
     measure,
     pearson_with_error,
+    share_std_errors,
     shared_ranks,
     spearman_with_error,
 )
@@ -69,6 +70,18 @@ def test_correlations_are_those_of_scipy_and_their_errors_those_of_repetition() 
     spread, error = np.std(found, axis=0), np.median(found, axis=0)
     assert error[1] == pytest.approx(spread[0], rel=0.2)
     assert error[3] == pytest.approx(spread[2], rel=0.2)
+
+
+def test_the_error_of_a_standard_deviation_is_shared_among_neighbours() -> None:
+    points = [measure(0.1, 1, fake_cell(300, seed), 0, 1.0, 100) for seed in range(30)]
+    wide = [measure(0.1, 1, fake_cell(300, seed), 0, 0.5, 100) for seed in range(30)]
+    shared = share_std_errors([*points[:15], *wide[15:]])
+    own = np.array([p.std_error for p in points])
+    middle = np.array([p.std_error for p in shared])[7]
+    assert middle == pytest.approx(np.sqrt((own[:16] ** 2).mean(axis=0)), rel=0.15)
+    assert [p.std.tolist() for p in shared[:15]] == [p.std.tolist() for p in points[:15]]
+    spread = [np.std([p.std_error[0] / (p.high[0] - p.low[0]) for p in ps]) for ps in (points, shared)]
+    assert spread[1] < 0.5 * spread[0], "neighbours steady each other, whatever their scale"
 
 
 def test_equal_values_share_their_rank() -> None:

@@ -47,7 +47,8 @@ DEVIATIONS: tuple[tuple[str, str], ...] = (
     (
         "Standard errors and z",
         "Standard errors are clustered by test: the two policies of a test share its log. Those of standard deviations "
-        "are bootstrapped by test, since the errors of IPS and DRE have heavy tails. Every standard error includes the "
+        "are bootstrapped by test, and averaged over neighbouring cells, since the errors of IPS and DRE have heavy "
+        "tails. Every standard error includes the "
         "rounding of the printed number, which is larger than the sampling error of some entries of DiM. "
         "z = (reproduced − printed) / (√2 standard error), since both are samples.",
     ),

@@ -6,7 +6,8 @@ errors is the prescribed gap between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +19,7 @@ from podium.experiments.runner import Arrays
 METHODS = ("LDE", "DRE", "IPS", "DiM")
 DRAWS = 1000  # of the bootstrap
 BOOTSTRAP_SEED = 20_221
+REACH = 8  # neighbouring cells on either side
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,22 @@ def bootstrap_std(errors: Floats) -> Floats:
     drawn = np.sqrt(np.maximum(means[:, 4:] - means[:, :4] ** 2, 0))
     deviation: Floats = drawn.std(axis=0, ddof=1)
     return deviation
+
+
+def share_std_errors(points: Sequence[Measures]) -> list[Measures]:
+    """A sweep whose standard errors of standard deviations draw on the neighbouring cells too.
+
+    With heavy tails the few tests that decide a standard deviation occur in one cell and not in the next, and a
+    bootstrap of a cell without them is far too sure. So the bootstrap variances of up to `REACH` cells on either
+    side are averaged, each rescaled by the width of the 5-95% band.
+    """
+    width = np.array([p.high - p.low for p in points])
+    variance = np.array([p.std_error for p in points]) ** 2 / width**2
+    shared = []
+    for i, point in enumerate(points):
+        near = variance[max(0, i - REACH) : i + REACH + 1].mean(axis=0)
+        shared.append(replace(point, std_error=width[i] * np.sqrt(near)))
+    return shared
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from podium.bandits import Bandit
 from podium.columns import Floats
 from podium.experiments.printed import Entry, Key, beside_printed
 from podium.experiments.runner import Arrays, load
-from podium.experiments.synthetic.measures import METHODS, Correlations, Measures, correlate, measure
+from podium.experiments.synthetic.measures import METHODS, Correlations, Measures, correlate, measure, share_std_errors
 from podium.experiments.synthetic.plan import GRID_ALPHAS, GRID_SIZES, PRINTED, SWEEPS, Plan
 from podium.theory import comparison_bound, reward_range_of
 
@@ -99,6 +99,7 @@ def collect_example(
         sweep: [measure(alpha, m, a, e, bandit.span, len(bandit.states)) for alpha, m, a in points(sweep)]
         for sweep in SWEEPS
     }
+    sweeps |= {sweep: share_std_errors(sweeps[sweep]) for sweep in ("alpha", "m")}
     width = len(GRID_ALPHAS)
     correlations = [correlate(int(m), loaded["grid"][i * width : (i + 1) * width], e) for i, m in enumerate(GRID_SIZES)]
     histograms = [
