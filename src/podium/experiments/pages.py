@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from podium.display import number
 from podium.experiments.printed import Entry, as_printed
 from podium.report import STYLE
 
@@ -84,8 +83,7 @@ def paired_cell(entry: Entry) -> str:
     kind = ' class="equal"' if entry.is_equal else ""
     mark = " =" if entry.is_equal else ""
     ours = entry.printed if entry.is_equal else as_printed(entry.reproduced, entry.printed)
-    z = number(entry.z, 2) if abs(entry.z) >= 0.005 else "0"
     return (
         f"{html.escape(entry.printed)}<br><span{kind}>{html.escape(ours)}{mark}</span>"
-        f'<br><span class="z">z {html.escape(z)}</span>'
+        f'<br><span class="z">z {entry.z:.2f}</span>'
     )

@@ -150,14 +150,6 @@ def results_dict(
     """The content of results.json; it depends on the plan alone, not on how or when it was run."""
     from podium import __version__
 
-    evaluation = [e for label, entries in tables.items() if "_eval_" in label for e in entries]
-    correlation = [e for label, entries in tables.items() if label.endswith("correlation") for e in entries]
-    groups = {
-        "all": [*evaluation, *correlation],
-        "evaluation": evaluation,
-        "pearson": [e for e in correlation if e.column.endswith("pearson")],
-        "spearman": [e for e in correlation if e.column.endswith("spearman")],
-    }
     return {
         "podium": __version__,
         "experiment": "synthetic",
@@ -168,7 +160,7 @@ def results_dict(
             "verdict_tests": plan.verdict_tests,
             "rewards": list(plan.rewards),
         },
-        "agreement": {name: agreement(entries) for name, entries in groups.items() if entries},
+        "agreement": {name: agreement(entries) for name, entries in groups(tables).items() if entries},
         "tables": {label: agreement(entries) for label, entries in tables.items()},
         "examples": {
             r.name: {
@@ -195,18 +187,25 @@ def results_dict(
     }  # fmt: skip
 
 
+def groups(tables: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
+    """All entries, and the kinds that a replay reproduces to a different degree."""
+    every = [e for entries in tables.values() for e in entries]
+    kinds = {"evaluation": ("avg", "std"), "pearson": ("pearson",), "spearman": ("spearman",)}
+    return {"all": every} | {kind: [e for e in every if e.column.endswith(ends)] for kind, ends in kinds.items()}
+
+
 def agreement_table(tables: dict[str, list[Entry]]) -> Table:
     """How each printed table compares, and all together."""
-    groups = {**tables, "all": [e for entries in tables.values() for e in entries]}
     rows = []
-    for label, entries in groups.items():
+    for label, entries in {**tables, **groups(tables)}.items():
         a = agreement(entries)
-        rows.append([label, str(a["entries"]), str(a["equal"]), f"{a['rms_z']:.2f}", f"{a['max_abs_z']:.2f}"])
+        numbers = [f"{a['rms_z']:.2f}", f"{a['max_abs_z']:.2f}", f"{a['max_gap']:.5f}"]
+        rows.append([label, str(a["entries"]), str(a["equal"]), *numbers])
     return Table(
         "Printed and reproduced",
-        ["table", "entries", "equal as printed", "rms z", "largest |z|"],
+        ["table", "entries", "equal as printed", "rms z", "largest |z|", "largest gap"],
         rows,
-        "lrrrr",
+        "lrrrrr",
         notes=["z = (reproduced - printed) / (sqrt(2) standard error); about 1 in rms when both are samples."],
     )
 
