@@ -89,7 +89,39 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path: Path, workers: 
     assert all((part / name).stat().st_mtime_ns == stamp for name, stamp in stamps.items()), "finished cells ran again"
 
 
-def test_workers_and_scheduler_are_checked(tmp_path: Path) -> None:
+def test_a_dask_cluster_gives_the_same(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    run_cells(work.draw, work.cells(5), tmp_path / "here", seed=7, workers=1)
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+        run_cells(work.draw, work.cells(5), tmp_path / "dask", seed=7, scheduler=cluster.scheduler_address)
+    assert contents(tmp_path / "here") == contents(tmp_path / "dask")
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError("timed out")
+
+    monkeypatch.setattr(distributed, "Client", refuse)
+    with pytest.raises(PodiumError) as caught:
+        run_cells(work.draw, work.cells(1), tmp_path, scheduler="tcp://127.0.0.1:1")
+    assert str(caught.value) == (
+        "no Dask scheduler answers at 'tcp://127.0.0.1:1'\n\nHint: give its address as in tcp://host:8786."
+    )
+
+
+def test_without_joblib_the_line_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(PodiumError) as caught:
+        run_cells(work.draw, work.cells(2), tmp_path, workers=2)
+    assert str(caught.value) == (
+        "joblib is not installed; running on several workers needs it\n\nHint: run: pip install 'podium[experiments]'"
+    )
+
+
+def test_the_number_of_workers_is_checked(tmp_path: Path) -> None:
     with pytest.raises(PodiumError) as caught:
         run_cells(work.draw, work.cells(1), tmp_path, workers=0)
     assert str(caught.value) == "workers must be at least 1; it is 0\n\nHint: leave it out to use every core."

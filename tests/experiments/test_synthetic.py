@@ -162,6 +162,19 @@ def test_messages(tmp_path: Path, options: dict[str, object], message: str) -> N
     assert list(tmp_path.iterdir()) == [], "nothing is written"
 
 
+@pytest.mark.parametrize("package", ["numba", "matplotlib"])
+def test_a_missing_package_is_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(PodiumError) as caught:
+        reproduce(tmp_path)
+    assert str(caught.value) == (
+        f"{package} is not installed; Example 1 needs it\n\nHint: run: pip install 'podium[experiments]'"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_bad_usage_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", "synthetic", "--replay", "--quick", "--out", str(tmp_path)]
     assert main(arguments) == 2

@@ -75,6 +75,9 @@ def reproduce(
         tests=QUICK_TESTS if quick else TESTS,
         verdict_tests=(QUICK_VERDICT_TESTS if quick else VERDICT_TESTS) if verdict_tests is None else verdict_tests,
     )
+    for package in ("numba", "matplotlib"):  # the second would be missed only at the end
+        if find_spec(package) is None:
+            raise MissingExtra(package, "experiments", "Example 1")
     for name in plan.rewards:
         load_bandit(name)  # a wrong name is refused before anything runs
     return run_plan(plan, Path(out), workers, scheduler, quick)
@@ -90,8 +93,6 @@ def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, 
         cells.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
-    if find_spec("numba") is None:
-        raise MissingExtra("numba", "experiments", "Example 1")
     if quick and workers is None:
         workers = 1  # so few tests take longer to hand out than to run
     how = {"seed": plan.seed, "workers": workers, "scheduler": scheduler}
