@@ -142,6 +142,8 @@ def state_bound_panel(axes: Axes, result: ExampleResults) -> None:
 
 def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figure:
     """What podium itself claims on the same tests: right, wrong, or left open; and how often LDE alone is right."""
+    from matplotlib.patches import Patch
+
     figure = new_figure(11, 3.8)
     panels = figure.subplots(1, 3, sharey=True)
     groups = (
@@ -149,17 +151,14 @@ def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figur
         ("α = 0.05", [s for s in shares if s.sweep == "grid" and abs(s.alpha - 0.05) < 1e-9], "m", SIZE),
         ("α = 0.10", [s for s in shares if s.sweep == "grid" and abs(s.alpha - 0.10) < 1e-9], "m", SIZE),
     )
+    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": LOOKS["DRE"].color, "hatch": "////"}
     for axes, (title, group, by, label) in zip(panels, groups, strict=True):
         place = np.arange(len(group))
         right = np.array([s.right / s.tests for s in group])
         wrong = np.array([s.wrong / s.tests for s in group])
         axes.bar(place, right, color=LOOKS["LDE"].color, width=0.62, label="podium decides, rightly")
-        bars = axes.bar(
-            place, wrong, bottom=right, color="white", edgecolor=LOOKS["DRE"].color, hatch="////", width=0.62,
-            label="podium decides, wrongly",
-        )  # fmt: skip
-        for bar, height in zip(bars, wrong, strict=True):
-            bar.set_visible(bool(height > 0))
+        some = wrong > 0  # a bar without height would still show its edge
+        axes.bar(place[some], wrong[some], bottom=right[some], width=0.62, **hatched)
         rates = [float(rate_at(result, s)) for s in group]
         axes.plot(
             place, rates, "D", color="white", markeredgecolor="black", markersize=6, clip_on=False, zorder=5,
@@ -172,8 +171,9 @@ def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figur
     panels[0].set_ylim(0, 1.02)
     panels[0].set_ylabel("share of tests")
     percent_axis(panels[0].yaxis)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=3)
+    handles, _ = panels[0].get_legend_handles_labels()
+    handles.append(Patch(label="podium decides, wrongly", **hatched))
+    figure.legend(handles=handles, loc="outside upper left", ncols=3)
     return figure
 
 
