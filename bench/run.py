@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from example1 import bench_command, bench_example1
 
 import podium
 from podium.bootstrap import bootstrap_differences
@@ -146,5 +147,7 @@ if __name__ == "__main__":
     bench_million()
     for size in (10_000, 100_000):
         bench_obp(size)
+    bench_example1(report)
+    bench_command(report, cpu_of)
     if failures:
         sys.exit("not reached: " + "; ".join(failures))

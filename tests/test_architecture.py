@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
@@ -12,22 +13,68 @@ FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
     "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
     "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
-    "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "simulator", "demo", "cli",
+    "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "bandits", "simulator", "demo",
+    "cli",
 ]  # fmt: skip
+EXPERIMENTS = [
+    "progress", "runner", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel", "synthetic.details",
+    "synthetic.cells", "synthetic.measures", "synthetic.results", "synthetic.verdicts", "synthetic.deviations",
+    "synthetic.figures", "synthetic.surfaces", "synthetic.outputs", "synthetic",
+]  # fmt: skip
+
+
+def path_of(module: str) -> Path:
+    """The file of a module, or of a package that is a module with parts."""
+    path = SOURCE / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def imports(body: Iterable[ast.AST]) -> set[str]:
+    """The podium modules that some statements import."""
+    found = set()
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("podium."):
+            package = node.module.removeprefix("podium.")
+            parts = {f"{package}.{alias.name}" for alias in node.names}
+            found |= {part for part in parts if path_of(part).exists()} or {package}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix("podium.") for alias in node.names if alias.name.startswith("podium.")}
+    return found
 
 
 def imported_at_load(module: str) -> set[str]:
     """The podium modules that a module imports when it is loaded."""
-    found = set()
-    for node in ast.parse((SOURCE / f"{module}.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("podium."):
-            found.add(node.module.removeprefix("podium."))
-    return found
+    return imports(ast.parse(path_of(module).read_text(encoding="utf-8")).body)
+
+
+def imported_anywhere(module: str) -> set[str]:
+    """The podium modules that a module imports, also inside its functions."""
+    return imports(ast.walk(ast.parse(path_of(module).read_text(encoding="utf-8"))))
 
 
 def test_every_module_has_its_place_in_the_flow() -> None:
     modules = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"}
     assert modules == set(FLOW)
+
+
+def test_every_module_of_the_experiments_has_its_place() -> None:
+    folder = SOURCE / "experiments"
+    names = [str(p.relative_to(folder).with_suffix("")).replace("/", ".") for p in folder.rglob("*.py")]
+    assert {name.removesuffix(".__init__") for name in names} - {"__init__"} == set(EXPERIMENTS)
+
+
+def test_the_library_never_imports_the_experiments() -> None:
+    for module in [m for m in FLOW if m != "cli"]:
+        assert not {m for m in imported_anywhere(module) if m.startswith("experiments")}, module
+    assert not {m for m in imported_at_load("cli") if m.startswith("experiments")}
+    assert {m for m in imported_anywhere("cli") if m.startswith("experiments")}, "this test looks at nothing"
+
+
+def test_imports_of_the_experiments_point_one_way() -> None:
+    flow = [f"experiments.{module}" for module in EXPERIMENTS]
+    for place, module in enumerate(flow):
+        later = imported_at_load(module) & set(flow[place:])
+        assert not later, f"{module} imports {later}, which comes later"
 
 
 def test_imports_point_along_the_flow() -> None:
@@ -39,10 +86,12 @@ def test_imports_point_along_the_flow() -> None:
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [m for m in FLOW if f"`{m}.py`" not in page] == []
+    files = ["synthetic/" if m == "synthetic" else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
+    assert [f for f in files if f"`{f}`" not in page] == []
 
 
 def test_every_file_opens_with_its_idea() -> None:
-    for path in SOURCE.glob("*.py"):
+    for path in SOURCE.rglob("*.py"):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
         assert docstring, path.name
         if path.stem != "__main__":
@@ -52,7 +101,8 @@ def test_every_file_opens_with_its_idea() -> None:
 def test_import_loads_numpy_and_nothing_heavy() -> None:
     code = (
         "import sys, podium; "
-        "heavy = {'scipy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'sklearn', 'narwhals', 'torch'};"
+        "heavy = {'scipy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'sklearn', 'narwhals', 'torch', 'numba', "
+        "'matplotlib', 'joblib', 'distributed', 'podium.experiments'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

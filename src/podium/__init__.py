@@ -3,6 +3,7 @@
 log -> policies -> estimate -> compare -> report
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from podium.compare import compare, plan
@@ -19,7 +20,7 @@ from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
 if TYPE_CHECKING:
-    from podium import theory
+    from podium import bandits, theory
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "PodiumError",
     "Policy",
     "StateComparison",
+    "bandits",
     "compare",
     "compare_states",
     "diagnose",
@@ -55,8 +57,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "theory":  # loaded at first use: `import podium` stays cheap
-        import podium.theory
-
-        return podium.theory
+    if name in ("bandits", "theory"):  # loaded at first use: `import podium` stays cheap
+        return import_module(f"podium.{name}")
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, states, check, plan.
+"""The command `podium`: demo, compare, evaluate, states, check, plan, reproduce.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -131,6 +131,26 @@ def run_demo(options: argparse.Namespace) -> int:
     from podium.demo import run_demo as run
 
     run(Path(options.out), terminal_width())
+    return 0
+
+
+def run_reproduce_synthetic(options: argparse.Namespace) -> int:
+    from podium.experiments.synthetic import reproduce
+    from podium.experiments.synthetic.outputs import agreement_table
+
+    done = reproduce(
+        options.out,
+        replay=options.replay,
+        quick=options.quick,
+        seed=options.seed,
+        workers=options.workers,
+        scheduler=options.scheduler,
+        rewards=options.reward or ("1.1", "1.2"),
+        verdict_tests=options.verdict_tests,
+    )
+    if done.tables:
+        print(agreement_table(done.tables).text(terminal_width()))
+    print(f"\nWritten: {done.folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
     return 0
 
 
@@ -286,7 +306,28 @@ def build_parser() -> argparse.ArgumentParser:
     add_method(check)
     add_judge(check)
     check.set_defaults(run=run_check)
+
+    reproduce = commands.add_parser("reproduce", help="run the paper's experiments")
+    experiments = reproduce.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
+    synthetic = experiments.add_parser("synthetic", help="Example 1: a bandit whose truth is known")
+    add_experiment(synthetic, "podium-synthetic")
+    synthetic.add_argument("--replay", action="store_true", help="the paper's random numbers: its own figures again")
+    synthetic.add_argument(
+        "--reward", action="append", metavar="NAME", help="1.1, 1.2, 1.2-text or package.module:function; repeatable"
+    )
+    synthetic.add_argument("--verdict-tests", type=int, metavar="N", help="tests per cell for podium's own verdicts")
+    synthetic.set_defaults(run=run_reproduce_synthetic)
     return parser
+
+
+def add_experiment(parser: argparse.ArgumentParser, out: str) -> None:
+    parser.add_argument(
+        "--out", default=out, metavar="DIR", help="folder to write to, and to resume from (%(default)s)"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: every core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a small version of the same")
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,11 @@ from podium.errors import PodiumError
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write a text file, whole or not at all."""
+    return write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write a file, whole or not at all."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -24,8 +29,8 @@ def write_text(path: str | Path, text: str) -> Path:
             hint="name a file in an existing folder that you may write to.",
         ) from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)  # a temporary file is private; the result is an ordinary one

@@ -1,0 +1,89 @@
+"""The page of an experiment: printed tables beside their reproduction, figures, deviations, in one index.html."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from podium.experiments.printed import Entry, as_printed
+from podium.report import STYLE
+
+PAGE_STYLE = """
+body { max-width: 76rem; }
+figure { margin: 1.5rem 0; }
+figure img { width: 100%; height: auto; background: white; }
+figure.small img { width: 26rem; max-width: 100%; }
+figcaption { max-width: 46rem; }
+.pair td { line-height: 1.35; vertical-align: top; }
+.pair .z { opacity: .75; font-size: .85em; }
+.pair .equal { font-weight: 600; }
+code { font-size: .95em; }
+li { max-width: 46rem; margin: .4rem 0; }
+@media print { body { font-size: 11pt; } figure { break-inside: avoid; } }
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """A whole page from parts that are HTML already."""
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}{PAGE_STYLE}</style></head><body><main><h1>{html.escape(title)}</h1>\n"
+        + "\n".join(parts)
+        + "\n</main></body></html>\n"
+    )
+
+
+def heading(text: str, level: int = 2) -> str:
+    return f"<h{level}>{html.escape(text)}</h{level}>"
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"
+
+
+def figure(name: str, caption: str, small: bool = False) -> str:
+    """A figure of the folder figures/, with the same picture as PNG behind it."""
+    kind = ' class="small"' if small else ""
+    return (
+        f'<figure{kind}><a href="figures/{name}.png"><img src="figures/{name}.svg" alt="{html.escape(caption)}"></a>'
+        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+    )
+
+
+def links(files: Sequence[str]) -> str:
+    """Links to files beside the page."""
+    return "<p>" + " · ".join(f'<a href="{html.escape(f)}">{html.escape(f)}</a>' for f in files) + "</p>"
+
+
+def numbered(items: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f"<li><strong>{html.escape(title)}.</strong> {html.escape(text)}</li>" for title, text in items)
+    return f"<ol>{lines}</ol>"
+
+
+def paired_table(title: str, first: str, entries: Sequence[Entry]) -> str:
+    """A printed table in the paper's layout; each cell holds the printed number, the reproduced one, and z."""
+    columns = list(dict.fromkeys(e.column for e in entries))
+    rows = list(dict.fromkeys(e.row for e in entries))
+    found = {(e.row, e.column): e for e in entries}
+    head = "".join(f'<th scope="col" class="right">{html.escape(c)}</th>' for c in (first, *columns))
+    body = "".join(
+        f'<tr><th scope="row" class="right">{html.escape(row)}</th>'
+        + "".join(f'<td class="right">{paired_cell(found[row, c])}</td>' for c in columns)
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="table pair"><table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def paired_cell(entry: Entry) -> str:
+    kind = ' class="equal"' if entry.is_equal else ""
+    mark = " =" if entry.is_equal else ""
+    ours = entry.printed if entry.is_equal else as_printed(entry.reproduced, entry.printed)
+    return (
+        f"{html.escape(entry.printed)}<br><span{kind}>{html.escape(ours)}{mark}</span>"
+        f'<br><span class="z">z {entry.z:.2f}</span>'
+    )
