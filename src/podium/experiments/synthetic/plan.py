@@ -114,7 +114,7 @@ def load_bandit(name: str) -> Bandit:
         return example(name)
     from podium.specs import load_object
 
-    reward = load_object(module, function)
+    reward = load_object(module, function, "reward function")
     if not callable(reward):
         raise PodiumError(f"{name} is not a function", hint="name a function r(s, a) of two arrays.")
     return Bandit.from_function(reward)
