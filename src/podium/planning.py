@@ -7,7 +7,7 @@ difference that falls as 1/N, a true difference d is decided with probability `p
     d >= (z_level + z_power) sqrt(v),   so   N* = N v ((z_level + z_power) / d)^2   (2.80 for 95% and 80%).
 
 For the posterior, v is its own variance without the prior's part, tempered by LDE's design error, which is steadier
-where the log has learned little: v = v_posterior^.8 v_LDE^.2 (measured by `podium.calibration.foresight`).
+where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podium.calibration.foresight`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from podium.policies import PolicySet
 from podium.verdicts import Judgement
 
 POWERS = (0.8, 0.9)
-STEADY = 0.2
+STEADY = 0.1
 SHOWN = 8
 
 

@@ -18,7 +18,7 @@ from podium.columns import Codes, Floats
 from podium.compare import compare
 from podium.experiments.runner import Arrays, Cell, load
 from podium.experiments.synthetic.cells import key_of, load_kernel, set_generator
-from podium.experiments.synthetic.plan import REPLAY_SEED, VERDICTS, Plan, load_bandit
+from podium.experiments.synthetic.plan import REPLAY_SEED, Plan, load_bandit
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}
 
@@ -46,9 +46,9 @@ class VerdictShares:
 
 
 def verdict_cells(plan: Plan, folder: Path) -> list[list[Cell]]:
-    """One cell for each of `VERDICTS`; it draws the first tests of the paper's cell once more."""
+    """One cell for each of the plan's verdicts; it draws the first tests of the paper's cell once more."""
     chains = []
-    for i, (sweep, alpha, m) in enumerate(VERDICTS):
+    for i, (sweep, alpha, m) in enumerate(plan.verdicts):
         position = plan.find(sweep, alpha, m)
         source = plan.cells[sweep][position]
         arguments: dict[str, Any] = dict(source.arguments)
@@ -124,7 +124,7 @@ def invert(policy: Floats, uniforms: Floats) -> Codes:
 def collect_verdicts(plan: Plan, folder: Path) -> list[list[VerdictShares]]:
     """For each reward function, the shares of all verdict cells."""
     results: list[list[VerdictShares]] = [[] for _ in plan.rewards]
-    for (sweep, alpha, m), [cell] in zip(VERDICTS, verdict_cells(plan, folder), strict=True):
+    for (sweep, alpha, m), [cell] in zip(plan.verdicts, verdict_cells(plan, folder), strict=True):
         arrays = load(folder, cell.name)
         for e, shares in enumerate(results):
             claim, p = arrays["claim"][:, e], arrays["p_better"][:, e]
