@@ -10,7 +10,7 @@ from podium.files import write_text
 from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 760, 46, 150, 190, 64
-LOW, HIGH = -0.1, 0.4
+LOW, HIGH = -0.1, 0.5
 DECIDED, OPEN, TRUTH = "#0072b2", "#8a8a8a", "#d55e00"
 STYLE = """
 text { font: 15px system-ui, sans-serif; fill: #222 }
@@ -37,7 +37,7 @@ def draw() -> str:
         f'<text x="0" y="20" class="strong">Against the current policy, from {DEFAULT_ROWS} logged reminders</text>',
         '<text x="0" y="42" class="small">difference in value with 95% interval; diamond: the truth</text>',
     ]
-    for tick in (-0.1, 0.0, 0.1, 0.2, 0.3, 0.4):
+    for tick in (-0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5):
         bottom = TOP + ROW * len(names)
         parts.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{bottom}" class="grid"/>')
         label = "0" if tick == 0 else f"{tick:+.1f}"

@@ -12,7 +12,7 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.bootstrap import bootstrap_differences
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
-from podium.errors import PodiumError
+from podium.errors import PodiumError, count
 from podium.estimate import (
     DUPLICATES,
     NORMALIZE,
@@ -27,11 +27,14 @@ from podium.estimate import (
     value_table,
 )
 from podium.estimators import ESTIMATORS, LDE, Estimator, find_estimator
-from podium.judge import judge, pick_procedure, why_no_posterior
+from podium.judge import JUDGES, judge, pick_procedure
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.planning import Plan, make_plan
-from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, max_t, two_sided
+from podium.policies import PolicySet
+from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
+
+FEW_STATES = 5
 
 
 def compare(
@@ -58,8 +61,8 @@ def compare(
     ----------
     log : the logged interactions
     policies : name -> policy in any form (see `podium.policies`); None for the log's own pi_ columns
-    estimator : what ranks: "posterior", "LDE", "DRE", "IPS" or "DiM"; by default the posterior where it can be
-        used, else LDE
+    estimator : what ranks: "posterior", "gated", "LDE", "DRE", "IPS" or "DiM"; by default what judges the pairs, so
+        that order and verdicts agree
     baseline : "mean", a number, "linear", "state", q(s, a), v(s), an object with fit/predict, or an array
     level : of the intervals and claims
     verdicts : the procedure that judges pairs: "posterior", "gated", "paired t", "bootstrap t" or "sign flip"; by
@@ -82,8 +85,8 @@ def compare(
     >>> podium.compare(log, {"always a": "constant:a", "always b": "constant:b"}).ranking
     ['always a', 'always b']
     """
-    by_posterior = estimator is None or str(estimator).lower() == "posterior"
-    method = LDE if estimator is None or by_posterior else find_estimator(estimator)
+    judges = str(estimator).lower() in JUDGES  # ranked by the values that a procedure itself gives
+    method = LDE if estimator is None or judges else find_estimator(estimator, JUDGES)
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
     if bootstrap < 0:
@@ -98,8 +101,11 @@ def compare(
             hint="add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
         )
     procedure, obstacle = pick_procedure(log, resolved, verdicts)
-    if by_posterior and estimator is not None and obstacle:
-        raise PodiumError(f"the posterior cannot rank: {obstacle}", hint="use estimator='LDE', or leave it out.")
+    ranker = procedure if procedure in JUDGES else method.name
+    if estimator is not None:
+        ranker = str(estimator).lower() if judges else method.name
+    if ranker == "posterior" and obstacle:
+        raise PodiumError(f"the posterior cannot rank: {obstacle}", hint="use estimator='gated', or leave it out.")
     options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
     main = run_method(row_terms(log, resolved, method, baseline, **options))
     results, unavailable = try_methods(
@@ -110,14 +116,16 @@ def compare(
     units = unit_factor(main, log, normalize)
     judgement = judge(log, resolved, procedure, main, units, seed)
 
-    by_posterior = by_posterior and not why_no_posterior(log, resolved)
     scores, centred, tie = main.values, main.centred, TIE * main.scale
-    if by_posterior or procedure == "posterior":
-        means = (judgement if procedure == "posterior" else judge(log, resolved, "posterior", main, units, seed)).values
-        values = {name: {"posterior": float(means[k]), **values[name]} for k, name in enumerate(resolved.names)}
-        if by_posterior:
-            scores, centred, tie = means, means - means.mean(), 1e-9 * float(np.abs(log.rewards).max() or 1.0)
-    elif obstacle:
+    for judge_name in JUDGES:
+        if judge_name not in (procedure, ranker):
+            continue
+        found = judgement if judge_name == procedure else judge(log, resolved, judge_name, main, units, seed)
+        values = {name: {judge_name: float(found.values[k]), **values[name]} for k, name in enumerate(resolved.names)}
+        if judge_name == ranker:
+            scores, centred = found.values, found.values - found.values.mean()
+            tie = 1e-9 * float(np.abs(log.rewards).max() or 1.0)
+    if obstacle:
         unavailable = {"posterior": obstacle, **unavailable}
 
     sign = -1.0 if lower_is_better else 1.0
@@ -125,8 +133,7 @@ def compare(
     pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed)
     if bootstrap:
         pairs = add_bootstrap(pairs, main, resolved.names, units, bootstrap, level, seed)
-    known = judgement.covariance if judgement.usable.any() else np.full_like(judgement.covariance, np.nan)
-    p_best, regret = best_and_regret(judgement.values, known, sign, seed)
+    p_best, regret = best_and_regret(judgement, sign, seed)
     better = dict.fromkeys(resolved.names, 0)  # policies claimed better, and worse, than each
     worse = dict(better)
     for p in pairs:
@@ -148,13 +155,13 @@ def compare(
         for place, k in enumerate(order)
     )
     settings = {
-        "estimator": "posterior" if by_posterior else method.name,
+        "estimator": ranker,
         "baseline": describe_baseline(baseline),
         "level": float(level),
         "engine": "memory",
         "verdicts": procedure,
         "assumes": judgement.assumes,
-        "multiplicity": "all claims together (max-T)" if joint else "share of false claims (Benjamini-Hochberg)",
+        "multiplicity": "all claims hold together (max-T)" if joint else "false claims limited (Benjamini-Hochberg)",
         "normalize": normalize,
         "duplicates": duplicates or "by method",
         "unit": None if log.units is None else log.header("unit"),
@@ -162,7 +169,8 @@ def compare(
         "bootstrap": bootstrap,
         "seed": seed,
         "proxies": [p.name for p in resolved if p.proxy],
-        "notes": list(judgement.notes) + ([f"Judged by the gated procedure: {obstacle}"] if obstacle else []),
+        "notes": [*judgement.notes, *thin_evidence(log, resolved)]
+        + ([f"Judged by the gated procedure: {obstacle}"] if obstacle else []),
     }
     basis = Basis(resolved, judgement, main, units)
     warnings = (*quarrels(pairs), *log_warnings(log), *resolved.warnings)
@@ -213,7 +221,7 @@ def arrange(
     """Every pair in rank order, with its verdict."""
     p_above = judgement.p_above()
     p_value = np.where(judgement.usable, two_sided(p_above), 1.0)
-    adjusted = max_t(p_value, judgement.covariance, seed) if joint else benjamini_hochberg(p_value)
+    adjusted = max_t(p_value, joint_covariance(judgement), seed) if joint else benjamini_hochberg(p_value)
     low, high = judgement.interval(level)
     index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}
     pairs = []
@@ -248,8 +256,28 @@ def arrange(
 def why_open(p_value: float, level: float, pairs: int) -> str:
     """Why a pair about which a claim may be made is left undecided."""
     if p_value <= 1 - level:
-        return f"An interval without 0 is no claim where it does not hold up among {pairs} pairs"
-    return "An interval that includes 0 leaves the sign of the difference open"
+        return f"Sure enough alone, but not among {pairs} pairs judged together"
+    return "The interval includes 0: the sign of the difference is open"
+
+
+def thin_evidence(log: Log, policies: PolicySet) -> list[str]:
+    """What the log is too thin for, in sentences."""
+    kept = log.latest
+    found = [
+        f"{p.name} never plays an action that was logged: what is said of it rests on other actions"
+        for p in policies
+        if not p.proxy and not np.any(p.logged[kept] > 0)
+    ]
+    unseen = log.n_actions - len(np.unique(log.action_codes))
+    if unseen:
+        found.append(
+            f"{count(unseen, 'action')} of {log.n_actions:,} never logged: their rewards are guessed from others"
+        )
+    if log.n_states < FEW_STATES:
+        found.append(f"The log has {count(log.n_states, 'state')}: it says little of any other")
+    if 1 < log.n_states == len(kept) < len(log):
+        found.append("In every state only one action was logged, so actions are compared across states")
+    return found
 
 
 def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:

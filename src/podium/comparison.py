@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -188,7 +189,11 @@ class Comparison:
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
-        by = s["estimator"] if s["estimator"] == "posterior" else f"{s['estimator']} with baseline {s['baseline']}"
+        by = (
+            s["estimator"]
+            if s["estimator"] in ("posterior", "gated")
+            else f"{s['estimator']} with baseline {s['baseline']}"
+        )
         lines = [
             repr(self.log),
             f"Ranked by {by}" + (", lower is better" if s["lower_is_better"] else ""),
@@ -217,7 +222,7 @@ class Comparison:
         rows = [
             [rank_text(p), p.name, *(number(p.estimates[m]) for m in methods), percent(p.p_best)] for p in self.policies
         ]
-        notes = [f"{m}: not available. {reason}." for m, reason in self.unavailable.items()]
+        notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         columns = ["rank", "policy", *methods, "P(best)"]
         return Table("Ranking (scores by method)", columns, rows, align="rl" + "r" * (len(methods) + 1), notes=notes)
 
@@ -232,7 +237,11 @@ class Comparison:
         rows = [
             [p.a, p.b, p.verdict, number(p.difference), interval_text(p.interval), percent(p.p_better)] for p in shown
         ]
-        notes = ["by: V(a) - V(b) in units of reward. 'cannot tell' is an answer: log more, or accept the risk."]
+        notes = [
+            "by: V(a) - V(b) in units of reward"
+            + (", so negative is better here" if self.settings["lower_is_better"] else "")
+            + ". 'cannot tell' is an answer: log more, or accept the risk."
+        ]
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
         return Table(title, columns, rows, align="lllrrr", notes=[*notes, *reasons[:4]])
 
@@ -244,7 +253,8 @@ class Comparison:
         """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
         rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
         notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
-        title = f"Paired bootstrap, {self.settings['bootstrap']} draws"
+        method = self.basis.main.estimator.name if self.basis is not None else "LDE"
+        title = f"Paired bootstrap of {method}, {self.settings['bootstrap']} draws"
         columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
@@ -261,7 +271,8 @@ class Comparison:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.ranking_table().html() + self.pairs_table().html()
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (*self.header(), *self.warnings))
+        return lines + self.ranking_table().html() + self.pairs_table().html()
 
     def report(self, path: str | Path) -> Path:
         """Write the answer as one self-contained HTML file."""

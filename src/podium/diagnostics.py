@@ -11,7 +11,7 @@ import numpy as np
 from podium.columns import group_sums
 from podium.compare import compare, log_warnings
 from podium.comparison import Basis, Comparison
-from podium.display import Table, number, percent, wrap
+from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
@@ -116,7 +116,7 @@ class Diagnosis:
 
     def log_table(self) -> Table:
         d, log = log_details(self.log), self.log
-        single = percent(d["single_row_states"])
+        single = share(d["single_row_states"])
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
             ["distinct", f"{len(log.latest):,}", "of a repeated (state, action) LDE and DiM keep one row"],
@@ -131,7 +131,7 @@ class Diagnosis:
 
     def coverage_table(self) -> Table:
         rows = [
-            [c.name, percent(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2), percent(c.top_row_share)]
+            [c.name, share(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2), share(c.top_row_share)]
             for c in self.coverage
         ]
         weights = "pi/p" if self.log.propensities is not None else "pi (no propensities)"
@@ -160,7 +160,7 @@ class Diagnosis:
         return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
 
     def sensitivity_table(self) -> Table:
-        rows = [[s.estimator, s.baseline, percent(s.agreement), " > ".join(s.ranking)] for s in self.sensitivity]
+        rows = [[s.estimator, s.baseline, share(s.agreement), " > ".join(s.ranking)] for s in self.sensitivity]
         notes = ["agrees: share of pairs in the order of the comparison. Orders that differ widely call for more rows."]
         return Table("Other methods", ["method", "baseline", "agrees", "ranking"], rows, "llrl", notes)
 
@@ -333,13 +333,13 @@ def policy_alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Ala
     found = []
     for c, p in zip(coverage, policies, strict=True):
         if c.mass_on_logged < LOW_MASS and not p.proxy:
-            meaning = f"{c.name} plays logged actions with probability {percent(c.mass_on_logged)} only."
+            meaning = f"{c.name} plays logged actions with probability {share(c.mass_on_logged)} only."
             found.append(Alarm("mass_on_logged", c.mass_on_logged, meaning, "Log more of the actions that it prefers."))
         if c.ess < LOW_ESS:
             meaning = f"{c.name} rests on about {c.ess:.1f} effective rows."
             found.append(Alarm("ess", c.ess, meaning, "Treat its importance-weighted estimates as anecdotes."))
         if c.top_row_share > HIGH_SHARE:
-            meaning = f"one row carries {percent(c.top_row_share)} of what is known of {c.name}."
+            meaning = f"one row carries {share(c.top_row_share)} of what is known of {c.name}."
             found.append(Alarm("top_row_share", c.top_row_share, meaning, "Check that row, or log more."))
     return found
 

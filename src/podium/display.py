@@ -92,6 +92,15 @@ def percent(probability: float) -> str:
     return f"{share:.1f}%" if share > 90 or share < 10 else f"{share:.0f}%"
 
 
+def share(part: float) -> str:
+    """A share that was counted: exactly none and all may be said.
+
+    >>> share(0.0), share(1.0), share(0.25), share(0.9996)
+    ('0%', '100%', '25%', '>99.9%')
+    """
+    return f"{100 * part:.0f}%" if part in (0.0, 1.0) else percent(part)
+
+
 def printable(text: str) -> str:
     """Text that cannot move the cursor or break a line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -326,7 +326,7 @@ class Estimates:
     def table(self) -> Table:
         methods = list(self.settings["estimators"])
         rows = [[p, *(number(self.values[p][m]) for m in methods)] for p in self.policies]
-        notes = [f"{m}: not available. {reason}." for m, reason in self.unavailable.items()]
+        notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         notes += [f"Warning: {w}" for w in self.warnings]
         notes.append("LDE and DiM are scores for comparing, not values; IPS and DRE estimate values.")
         return Table("Estimates", ["policy", *methods], rows, align="l" + "r" * len(methods), notes=notes)

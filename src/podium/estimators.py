@@ -57,13 +57,15 @@ LDE = Estimator("LDE", uses_propensity=False, uses_baseline=True)
 ESTIMATORS = {e.name: e for e in (LDE, DRE, IPS, DIM)}
 
 
-def find_estimator(name: str | Estimator) -> Estimator:
+def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estimator:
     """A method by its name, in any case."""
     if isinstance(name, Estimator):
         return name
     found = {e.name.lower(): e for e in ESTIMATORS.values()}.get(str(name).lower())
     if found is None:
-        raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(ESTIMATORS) + ".")
+        raise PodiumError(
+            f"unknown estimator {name!r}", hint="the estimators are " + ", ".join((*others, *ESTIMATORS)) + "."
+        )
     return found
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.baselines import NEIGHBOURS, neighbour_means
-from podium.columns import Floats, factorize, group_sums
+from podium.columns import Codes, Floats, factorize, group_sums
 from podium.estimators import DRE, LDE, Estimator
 from podium.log import Log
 from podium.moments import Moments, merge
@@ -50,7 +50,6 @@ class Path:
     rows: int
     clusters: int
     values: Floats  # (K,)
-    covariance: Floats  # (K, K) empirical
 
     @property
     def std_error(self) -> Floats:
@@ -89,6 +88,15 @@ class Gates:
                 return 0.0
             log_p = np.log(counts[self.log.action_codes])
         return correlation_t(log_p, self.residual)
+
+    @property
+    def lacking(self) -> str:
+        """What keeps DRE from being judged with its design error."""
+        if self.log.propensities is None:
+            return "the log has no propensities"
+        if self.log.behavior is None:
+            return "only the logged actions' propensities are known"
+        return "some policies are known only at the logged actions"
 
     @property
     def alarm(self) -> bool:
@@ -134,17 +142,13 @@ class Gates:
         if estimator.uses_propensity:
             assert log.propensities is not None
             weight = weight / log.propensities
-        clusters = log.state_codes[rows] if log.units is None else factorize(log.units[rows])[0]
-        count = int(clusters.max()) + 1
-        summed = np.empty((count, len(policies)))
-        for k, policy in enumerate(policies):
-            summed[:, k] = group_sums(clusters, weight * policy.logged[rows], count)
         i, j = pair_indices(len(policies))
-        centred = summed - summed.mean(axis=0)
-        inflate = count / max(count - 1, 1)
-        raw, fourth = pair_power_sums(summed, i, j)
-        total = summed.sum(axis=0) / n
-        second = np.maximum(raw - (n * (total[i] - total[j])) ** 2 / count, 0)
+        groupings = [log.state_codes[rows]] + ([] if log.units is None else [factorize(log.units[rows])[0]])
+        found = [clustered(policies, rows, weight, codes) for codes in groupings]
+        total = found[0][0].sum(axis=0) / n
+        empirical = np.max([error for _, error, _ in found], axis=0)
+        freedom = np.min([degrees for _, _, degrees in found], axis=0)
+        count = min(len(summed) for summed, _, _ in found)
         design = np.full(len(i), np.nan)
         kind = "LDE" if estimator is LDE else "DRE"
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
@@ -152,13 +156,12 @@ class Gates:
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
         return Path(
             difference=size * (total[i] - total[j]),
-            empirical=size * np.sqrt(inflate * second) / n,
+            empirical=size * empirical,
             design=size * design,
-            freedom=degrees_of_freedom(raw, fourth, count),
+            freedom=freedom,
             rows=n,
             clusters=count,
             values=size * total + float(log.rewards.mean()),
-            covariance=size**2 * inflate * (centred.T @ centred) / n**2,
         )
 
 
@@ -192,7 +195,6 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
         path=tuple(path.tolist()),
         silent=tuple(silent),
         values=main.values,
-        covariance=main.covariance,
         assumes=LDE.assumes
         if log.propensities is None
         else "the propensities are right, or logging did not seek reward",
@@ -220,10 +222,23 @@ def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str
     if lde_taken or dre_known:
         return ""
     if gates.alarm:
-        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and without its full distribution that cannot be corrected"
+        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {gates.lacking}"
     if rows < FEW_ROWS:
-        return f"Fewer than {FEW_ROWS} rows, and without the full behaviour policy too little is known"
-    return "LDE and DRE disagree, and without the full behaviour policy DRE claims too much"
+        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {gates.lacking}"
+    return f"LDE and DRE disagree, and DRE alone would claim too much: {gates.lacking}"
+
+
+def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) -> tuple[Floats, Floats, Floats]:
+    """Sums (J, K) of the terms of each cluster; empirical error and degrees of freedom (P,) of every difference."""
+    count, n = int(codes.max()) + 1, len(rows)
+    summed = np.empty((count, len(policies)))
+    for k, policy in enumerate(policies):
+        summed[:, k] = group_sums(codes, weight * policy.logged[rows], count)
+    i, j = pair_indices(len(policies))
+    second, fourth = pair_power_sums(summed, i, j)
+    total = summed.sum(axis=0)
+    centred = np.maximum(second - (total[i] - total[j]) ** 2 / count, 0)
+    return summed, np.sqrt(count / max(count - 1, 1) * centred) / n, degrees_of_freedom(second, fourth, count)
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------

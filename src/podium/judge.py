@@ -12,6 +12,7 @@ from podium.policies import PolicySet
 from podium.resampling import LABELS, classical
 from podium.verdicts import Judgement
 
+JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = ("posterior", "gated", *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
 MOST_ROWS = 20_000
@@ -79,7 +80,6 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
         path=("posterior",) * len(found.difference),
         silent=found.reasons,
         values=found.values,
-        covariance=found.covariance,
         learned=found.learned,
         assumes="what the log shows of states and actions holds for those it does not show",
         notes=tuple(notes),

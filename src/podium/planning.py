@@ -20,7 +20,7 @@ import numpy as np
 
 from podium.columns import Floats, plain
 from podium.comparison import Comparison
-from podium.display import Table, number, percent, wrap
+from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError
 from podium.log import Log
 from podium.pairs import pair_indices
@@ -113,9 +113,9 @@ class Plan:
             [
                 m.kind,
                 label_text(m.label),
-                percent(m.now),
-                "-" if m.ideal is None else percent(m.ideal),
-                percent(m.carries),
+                share(m.now),
+                "-" if m.ideal is None else share(m.ideal),
+                share(m.carries),
             ]
             for m in self.log_more
         ]

@@ -38,7 +38,6 @@ class Posterior:
     ----------
     difference, variance, freedom : (P,) location, squared scale and degrees of freedom of a t distribution
     values : (K,) posterior mean value of each policy
-    covariance : (K, K) of the values, up to a constant that all policies share
     reasons : (P,) why a pair is silenced, one sentence each; empty where the posterior stands
     learned : (P,) share of the prior variance that the log removed, .2 to 1
     influence : (N, K) how much each value falls without a row
@@ -48,7 +47,6 @@ class Posterior:
     variance: Floats
     freedom: Floats
     values: Floats
-    covariance: Floats
     reasons: tuple[str, ...]
     learned: Floats
     influence: Floats
@@ -267,7 +265,6 @@ def posterior(evidence: Evidence, alarm: bool = False, seed: int = 0) -> Posteri
         variance=v * scale**2,
         freedom=found.freedom,
         values=float(e.rewards.mean()) + scale * (found.level + policy_values(m, i, j, e.n_policies)),
-        covariance=scale**2 * from_pairs(v, i, j, e.n_policies),
         reasons=tuple(reasons.tolist()),
         learned=found.learned,
         influence=scale * found.influence,
@@ -386,19 +383,9 @@ def policy_values(differences: Floats, i: Codes, j: Codes, k: int) -> Floats:
     return values
 
 
-def from_pairs(variance: Floats, i: Codes, j: Codes, k: int) -> Floats:
-    """(K, K) a covariance with these variances of the differences, by double centring."""
-    full = np.zeros((k, k))
-    full[i, j] = full[j, i] = variance
-    full = full - full.mean(axis=0) - full.mean(axis=1)[:, None] + full.mean()
-    scale, axes = np.linalg.eigh(-0.5 * full)
-    covariance: Floats = (axes * np.maximum(scale, 0)) @ axes.T
-    return covariance
-
-
 def silent(e: Evidence, reason: str) -> Posterior:
     """No answer, for a stated reason."""
-    i, j = e.pairs
+    i, _ = e.pairs
     spread = float(e.rewards.var()) or 1.0
     flat = np.full(len(i), spread)
     return Posterior(
@@ -406,7 +393,6 @@ def silent(e: Evidence, reason: str) -> Posterior:
         variance=flat,
         freedom=np.ones(len(i)),
         values=np.full(e.n_policies, float(e.rewards.mean())),
-        covariance=from_pairs(flat, i, j, e.n_policies),
         reasons=(reason,) * len(i),
         learned=np.ones(len(i)),
         influence=np.zeros((e.rows, e.n_policies)),

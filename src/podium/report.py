@@ -32,7 +32,7 @@ def write_report(result: Comparison, path: str | Path) -> Path:
 
 
 def report_page(result: Comparison) -> str:
-    title = f"{result.best} ranks first of {len(result.policies)} policies"
+    title = headline(result)
     head = "".join(f"<p>{html.escape(line)}.</p>" for line in result.header())
     warnings = "".join(f'<p class="warning">Warning: {html.escape(w)}</p>' for w in result.warnings)
     tables = "".join(
@@ -46,6 +46,16 @@ def report_page(result: Comparison) -> str:
         "<p>LDE and DiM are scores for comparing policies, not estimates of their value.</p>"
         "</main></body></html>\n"
     )
+
+
+def headline(result: Comparison) -> str:
+    """Who ranks first, and who cannot be told apart from it."""
+    rivals = [p.b for p in result.pairs if p.a == result.best and p.verdict == "cannot tell"]
+    title = f"{result.best} ranks first of {len(result.policies)} policies"
+    if not rivals:
+        return title
+    names = ", ".join(rivals[:3]) + (f" and {len(rivals) - 3} more" if len(rivals) > 3 else "")
+    return f"{title}, but cannot be told apart from {names}"
 
 
 def summary(result: Comparison) -> str:

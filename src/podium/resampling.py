@@ -40,7 +40,6 @@ def classical(main: MethodResult, units: float, procedure: str, seed: int) -> Ju
         path=(main.estimator.name,) * len(i),
         silent=silent,
         values=units * main.values,
-        covariance=units**2 * main.covariance,
         reference=reference,
         assumes=f"{main.estimator.assumes}; {LABELS[procedure]}",
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.baselines import describe_baseline
 from podium.columns import Floats, group_sums, to_array
-from podium.display import Table, number, percent, wrap
+from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
@@ -72,14 +72,14 @@ class StateComparison:
 
     def summary_table(self) -> Table:
         rows = [
-            [a, b, *(percent(float(np.mean(self.signs[:, n] == sign))) for sign in (1, -1, 0))]
+            [a, b, *(share(float(np.mean(self.signs[:, n] == sign))) for sign in (1, -1, 0))]
             for n, (a, b) in enumerate(self.pairs[:SHOWN])
         ]
         notes = []
         if len(self.pairs) > SHOWN:
             notes.append(f"{len(self.pairs) - SHOWN} more pairs are in the JSON output.")
         if self.share_below_minus_delta is not None:
-            share_text = percent(self.share_below_minus_delta)
+            share_text = share(self.share_below_minus_delta)
             notes.append(
                 f"Mispredicted by more than delta = {self.settings['delta']:g}: {share_text} of (state, pair)."
             )

@@ -29,7 +29,6 @@ class Judgement:
     path : (P,) how each pair was judged: "posterior", "LDE", "DRE", ...
     silent : (P,) why no claim may be made of a pair; "" where one may
     values : (K,) estimates of the policies that go with the differences
-    covariance : (K, K) of the values, up to what all policies share
     reference : (P, B) draws of |t| under no difference, or None for the t distribution
     learned : (P,) how far a posterior mean is shrunk towards 0, as a factor; the end of an interval that is far from 0,
         and thresholds beyond the mean, undo it, so that large differences are not missed
@@ -45,7 +44,6 @@ class Judgement:
     path: tuple[str, ...]
     silent: tuple[str, ...]
     values: Floats
-    covariance: Floats
     reference: Floats | None = None
     learned: Floats | None = None
     assumes: str = ""
@@ -147,6 +145,20 @@ def max_t(p: Floats, covariance: Floats, seed: int, draws: int = DRAWS) -> Float
     return np.minimum(1.0, adjusted)
 
 
+def joint_covariance(judgement: Judgement) -> Floats:
+    """(K, K) a covariance whose differences have the pairs' variances, by double centring; nan if one is unknown."""
+    k = len(judgement.values)
+    i, j = pair_indices(k)
+    full = np.zeros((k, k))
+    full[i, j] = full[j, i] = judgement.std_error**2
+    if not np.isfinite(full).all():
+        return np.full((k, k), np.nan)
+    full = full - full.mean(axis=0) - full.mean(axis=1)[:, None] + full.mean()
+    scale, axes = np.linalg.eigh(-0.5 * full)
+    covariance: Floats = (axes * np.maximum(scale, 0)) @ axes.T
+    return covariance
+
+
 def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
     """(draws, K) normal draws with this covariance, which may be singular."""
     scale, axes = np.linalg.eigh(covariance)
@@ -155,13 +167,20 @@ def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
     return drawn
 
 
-def best_and_regret(values: Floats, covariance: Floats, sign: float, seed: int) -> tuple[Floats, Floats]:
-    """(K,) how often each policy is the best, and how much choosing it is expected to lose against the best."""
-    if not np.isfinite(covariance).all():
-        return np.full(len(values), 1 / len(values)), np.full(len(values), np.nan)
-    drawn = sign * (values + gaussian_draws(covariance, seed, DRAWS))
+def best_and_regret(judgement: Judgement, sign: float, seed: int) -> tuple[Floats, Floats]:
+    """(K,) how often each policy is the best, and how much choosing it is expected to lose against the best.
+
+    Values vary together with the variances and the tails (degrees of freedom) that the pairs state.
+    """
+    k = len(judgement.values)
+    covariance = joint_covariance(judgement)
+    if not judgement.usable.any() or not np.isfinite(covariance).all():
+        return np.full(k, 1 / k), np.full(k, np.nan)
+    freedom = float(judgement.freedom[judgement.usable].min())
+    tails = np.sqrt(freedom / np.random.default_rng([seed, 4]).chisquare(freedom, size=(DRAWS, 1)))
+    drawn = sign * (judgement.values + tails * gaussian_draws(covariance, seed, DRAWS))
     best = drawn.max(axis=1, keepdims=True)
-    top = drawn >= best - 1e-12 * max(1e-300, float(np.abs(values).max()))
+    top = drawn >= best - 1e-12 * max(1e-300, float(np.abs(judgement.values).max()))
     shares: Floats = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     regret: Floats = (best - drawn).mean(axis=0)
     return shares, regret
