@@ -478,7 +478,7 @@ OPTIONS = [
     Bad("object of no known form", "policy 'new' has a form that podium does not know: int",
         "give a column name, an array, a callable, a classifier, a table keyed by state, or a SPEC string.",
         options=policies("rules_int:rule"), others={"rules_int.py": "rule = 5\n"}),
-    Bad("unknown estimator", "unknown estimator 'DM'", "the estimators are LDE, DRE, IPS, DiM.",
+    Bad("unknown estimator", "unknown estimator 'DM'", "the estimators are ...LDE, DRE, IPS, DiM.",
         options=("--estimator", "DM")),
     Bad("estimator without propensities", "IPS needs the probability of each logged action, and the log has none",
         "add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",

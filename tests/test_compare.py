@@ -25,7 +25,7 @@ from podium import bootstrap as bootstrap_module
 from podium import estimate
 from podium.compare import rank_scores
 from podium.display import columns_wide
-from podium.verdicts import benjamini_hochberg, best_and_regret
+from podium.verdicts import benjamini_hochberg
 
 approx = pytest.approx
 
@@ -433,7 +433,7 @@ def test_joint_claims_are_fewer() -> None:
     joint = {(p.a, p.b) for p in compare_t(log, policies, joint=True).pairs if p.verdict != "cannot tell"}
     assert joint < each
     lost = next(p for p in compare_t(log, policies, joint=True).pairs if (p.a, p.b) in each - joint)
-    assert lost.reasons == ("An interval without 0 is no claim where it does not hold up among 66 pairs",)
+    assert lost.reasons == ("Sure enough alone, but not among 66 pairs judged together",)
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
@@ -444,15 +444,12 @@ def test_adjusted_p_values(p: list[float]) -> None:
     assert benjamini_hochberg(values) == approx(stats.false_discovery_control(values))
 
 
-def test_probability_best_against_the_normal_distribution() -> None:
-    """Two policies: P(best) = Phi(difference / its error), where the errors are dependent."""
-    covariance = np.array([[0.04, 0.01], [0.01, 0.09]])
-    share, _ = best_and_regret(np.array([1.0, 0.9]), covariance, 1.0, seed=0)
-    error = sqrt(0.04 + 0.09 - 2 * 0.01)
-    assert share.sum() == approx(1)
-    assert share[0] == approx(stats.norm.cdf(0.1 / error), abs=0.015)
-    lower, _ = best_and_regret(np.array([1.0, 0.9]), covariance, -1.0, seed=0)
-    assert lower[0] == approx(1 - share[0], abs=0.015)
+@pytest.mark.parametrize("method", METHODS)
+def test_p_best_of_two_is_p_better(method: str) -> None:
+    log = random_log(40)
+    result = compare_t(log, random_policies(log, 2), method)
+    pair = result.pair(result.best, result.ranking[1])
+    assert result.policies[0].p_best == approx(pair.p_better, abs=0.015)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -702,7 +699,7 @@ def test_methods_without_propensities() -> None:
         reason = f"{method} needs the probability of each logged action, and the log has none"
         assert result.unavailable[method] == reason
         assert result.estimates["policy 0"][method] is None
-        assert f"{method}: not available. {method} needs" in repr(result)
+        assert f"{method} is not available: {method} needs" in repr(result)
     assert set(result.unavailable) == {"DRE", "IPS"}
     table = podium.evaluate(log, random_policies(log, 2), ["IPS", "DiM"])
     assert table.unavailable == {"IPS": "IPS needs the probability of each logged action, and the log has none"}
@@ -725,7 +722,11 @@ def test_a_comparison_by_a_method_that_cannot_be_used_is_refused(method: str) ->
 
 REFUSED = {
     "level": ({"level": 1.0}, "level must lie between 0 and 1; it is 1.0", "use level=0.95 for 95% intervals."),
-    "estimator": ({"estimator": "DM"}, "unknown estimator 'DM'", "the estimators are LDE, DRE, IPS, DiM."),
+    "estimator": (
+        {"estimator": "DM"},
+        "unknown estimator 'DM'",
+        "the estimators are posterior, gated, LDE, DRE, IPS, DiM.",
+    ),
     "bootstrap": ({"bootstrap": -1}, "bootstrap must be a number of draws; it is -1", "use bootstrap=1000."),
     "normalize": (
         {"normalize": "units"},

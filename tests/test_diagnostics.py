@@ -55,7 +55,7 @@ def test_a_policy_that_never_plays_a_logged_action() -> None:
     found = podium.diagnose(log, {"never": "constant:9", "zero": "constant:0"}, actions=(0, 1, 9), **PAPER)
     cover = found.coverage[0]
     assert (cover.mass_on_logged, cover.ess, cover.max_weight, cover.top_row_share) == (0, 0, 0, 0)
-    assert alarms(found, "mass_on_logged")[0].meaning == "never plays logged actions with probability <0.1% only."
+    assert alarms(found, "mass_on_logged")[0].meaning == "never plays logged actions with probability 0% only."
     assert {a.meaning.split(" ")[0] for a in alarms(found, "mass_on_logged")} == {"never"}
 
 

@@ -26,6 +26,13 @@ def mean(values: Any) -> float:
     return fsum(values) / len(values)
 
 
+def degrees(c: list[float]) -> float:
+    """2 J / (k - 1), at least 1 and at most J - 1."""
+    j = len(c)
+    kurtosis = j * fsum(v**4 for v in c) / fsum(v**2 for v in c) ** 2
+    return min(max(2 * j / (kurtosis - 1), 1.0), j - 1)
+
+
 def spread(values: list[float], freedom: int = 0) -> float:
     centre = mean(values)
     return sqrt(fsum((v - centre) ** 2 for v in values) / (len(values) - freedom))
@@ -63,8 +70,7 @@ class Loop:
                 break
         return mean(self.r[m] for m in near)
 
-    def clusters(self, rows: list[int], x: list[float]) -> list[float]:
-        keys = self.states if self.log.units is None else [str(u) for u in self.log.units]
+    def clusters(self, rows: list[int], x: list[float], keys: list[str]) -> list[float]:
         sums: dict[str, float] = {}
         for n, value in zip(rows, x, strict=True):
             sums[keys[n]] = sums.get(keys[n], 0.0) + value
@@ -88,14 +94,13 @@ class Loop:
                     fsum((self.pi[n, c] - self.mu[n, c]) ** 2 / full[n, c] for c in range(self.a))
                     for n in range(self.n)
                 )
-        c = self.clusters(rows, x)
-        j = len(c)
-        kurtosis = j * fsum(v**4 for v in c) / fsum(v**2 for v in c) ** 2
+        groupings = [self.states] + ([] if self.log.units is None else [[str(u) for u in self.log.units]])
+        found = [self.clusters(rows, x, keys) for keys in groupings]  # with units, the worse of both counts
         return {
-            "difference": fsum(c) / len(rows),
-            "empirical": sqrt(j) * spread(c, 1) / len(rows),
+            "difference": fsum(x) / len(rows),
+            "empirical": max(sqrt(len(c)) * spread(c, 1) / len(rows) for c in found),
             "design": sigma * sqrt(h / len(rows)),
-            "freedom": min(max(2 * j / (kurtosis - 1), 1.0), j - 1),
+            "freedom": min(degrees(c) for c in found),
             "rows": len(rows),
         }
 
@@ -204,8 +209,12 @@ def test_which_path_is_taken() -> None:
 
 
 def test_why_nothing_is_claimed() -> None:
-    few = "Fewer than 50 rows, and without the full behaviour policy too little is known"
-    for name in ("few rows, p only", "few rows, no p"):
+    lacking = {
+        "few rows, p only": "only the logged actions' propensities are known",
+        "few rows, no p": "the log has no propensities",
+    }
+    for name, what in lacking.items():
+        few = f"Fewer than 50 distinct rows, and DRE cannot step in: {what}"
         for pair in verdicts_of(name, effect=0.0).pairs:
             assert (pair.verdict, pair.p_better, pair.reasons) == ("cannot tell", 0.5, (few,))
     for name in ("seeks, p only", "seeks, no p"):
@@ -297,7 +306,7 @@ def test_a_large_log_is_judged_by_the_gated_procedure() -> None:
     actions = rng.integers(0, 3, rows)
     log = podium.Log(rng.normal(size=rows), actions, rng.normal(size=rows) + 0.1 * actions, np.full(rows, 1 / 3))
     result = podium.compare(log, {"two": "constant:2", "zero": "constant:0", "any": "uniform"})
-    assert (result.settings["verdicts"], result.settings["estimator"]) == ("gated", "LDE")
+    assert (result.settings["verdicts"], result.settings["estimator"]) == ("gated", "gated")
     assert "up to 20,000 rows" in result.unavailable["posterior"]
     assert result.ranking == ["two", "any", "zero"]
     assert {p.verdict for p in result.pairs} == {"better"}

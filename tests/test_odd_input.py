@@ -474,10 +474,12 @@ def test_times_decide_which_row_is_the_latest(ask: Ask, times: list[str]):
     header = "time,age,action,reward,pi_now,pi_new\n"
     other = f"{times[0]},40,b,2,0.5,0.7\n"
     log = header + other + "".join(f"{t},30,a,{r},0.5,{p}\n" for t, (r, p) in zip(times, rows, strict=True))
-    answer = ask(log)
+    answer = ask(log, "--estimator", "LDE")
     assert answer["log"]["distinct"] == 2
     assert any("different probabilities in rows of one (state, action)" in w for w in answer["warnings"])
-    kept = ask(header + other + f"{times[2]},30,a,3,0.5,0.4\n")  # of two rows at the last time, the later one
+    kept = ask(
+        header + other + f"{times[2]},30,a,3,0.5,0.4\n", "--estimator", "LDE"
+    )  # of two rows at the last time, the later one
     assert [p["score"] for p in answer["policies"]] == [p["score"] for p in kept["policies"]]
 
 

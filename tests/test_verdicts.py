@@ -14,7 +14,7 @@ from scipy import stats
 
 import podium
 from podium import resampling
-from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, critical, max_t, two_sided
+from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, critical, joint_covariance, max_t, two_sided
 
 approx = pytest.approx
 CLASSICAL = ("paired t", "bootstrap t", "sign flip")
@@ -167,7 +167,6 @@ def test_where_nothing_is_known() -> None:
         path=("LDE",) * 3,
         silent=("", "", "because"),
         values=np.zeros(3),
-        covariance=np.eye(3),
     )
     assert nothing.p_above().tolist() == [0.5] * 3
     assert np.isnan(nothing.interval(0.95)).all()
@@ -243,21 +242,43 @@ def test_max_t_of_one_pair_is_the_raw_p() -> None:
     assert unknown.tolist() == approx([0.03, 0.6, 1.0])
 
 
+def two_policies(error: float, freedom: float) -> Judgement:
+    return Judgement(
+        procedure="paired t",
+        difference=np.array([0.1]),
+        std_error=np.array([error]),
+        freedom=np.array([freedom]),
+        path=("LDE",),
+        silent=("",),
+        values=np.array([1.0, 0.9]),
+    )
+
+
 def test_best_and_regret() -> None:
-    """Two policies: P(best) = Phi(d / s), and the regret of the first is E max(0, -d - s Z)."""
-    covariance = np.array([[0.04, 0.01], [0.01, 0.09]])
+    """Two policies: P(best) = P(better) = T(d / s), and the regret of the first is E max(0, -d - s T)."""
     s, d = sqrt(0.04 + 0.09 - 0.02), 0.1
-    shares, regret = best_and_regret(np.array([1.0, 0.9]), covariance, 1.0, seed=0)
+    sure, heavy = two_policies(s, 1e6), two_policies(s, 4.0)
+    shares, regret = best_and_regret(sure, 1.0, seed=0)
     assert shares.sum() == approx(1)
     assert shares[0] == approx(stats.norm.cdf(d / s), abs=0.015)
     loss = s * stats.norm.pdf(d / s) - d * stats.norm.cdf(-d / s)
     assert regret.tolist() == approx([loss, loss + d], abs=0.01)
-    turned, cost = best_and_regret(np.array([1.0, 0.9]), covariance, -1.0, seed=0)
+    turned, cost = best_and_regret(sure, -1.0, seed=0)
     assert turned[0] == approx(1 - shares[0], abs=0.015)
     assert cost.tolist() == approx([loss + d, loss], abs=0.01)
-    unknown = best_and_regret(np.array([1.0, 2.0]), np.full((2, 2), np.nan), 1.0, 0)
+    assert best_and_regret(heavy, 1.0, 0)[0][0] == approx(stats.t.cdf(d / s, 4), abs=0.015)
+    unknown = best_and_regret(two_policies(float("nan"), 5.0), 1.0, 0)
     assert unknown[0].tolist() == [0.5, 0.5]
     assert np.isnan(unknown[1]).all()
+
+
+def test_the_joint_covariance_has_the_variances_of_the_pairs() -> None:
+    log, policies = sample(rows=70, count=4)
+    judgement = judgement_of(log, policies, estimator="LDE", verdicts="paired t")
+    covariance = joint_covariance(judgement)
+    i, j = np.triu_indices(4, 1)
+    variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+    assert variance == approx(judgement.std_error**2)
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
@@ -427,7 +448,7 @@ def test_the_default_procedure_follows_from_the_columns(monkeypatch: pytest.Monk
     assert podium.compare(log, policies).settings["verdicts"] == "posterior"
     partial = policies | {"p1": policies["p1"][every, log.action_codes]}
     result = podium.compare(log, partial)
-    assert (result.settings["verdicts"], result.settings["estimator"]) == ("gated", "LDE")
+    assert (result.settings["verdicts"], result.settings["estimator"]) == ("gated", "gated")
     assert "'p1' is known only at the logged actions" in result.unavailable["posterior"]
     assert "known only at the logged actions" in repr(result)
     scores = {"s": podium.Policy(3 * policies["p0"], proxy=True), "u": "uniform"}

@@ -264,17 +264,17 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[str]:
     """What the log is too thin for, in sentences."""
     kept = log.latest
     found = [
-        f"{p.name} never plays an action that was logged: what is said of it rests on other actions"
+        f"Policy {p.name!r} never plays an action that was logged; what is said of it rests on other actions"
         for p in policies
         if not p.proxy and not np.any(p.logged[kept] > 0)
     ]
     unseen = log.n_actions - len(np.unique(log.action_codes))
     if unseen:
         found.append(
-            f"{count(unseen, 'action')} of {log.n_actions:,} never logged: their rewards are guessed from others"
+            f"Of {log.n_actions:,} actions {unseen:,} were never logged; their rewards are guessed from others"
         )
     if log.n_states < FEW_STATES:
-        found.append(f"The log has {count(log.n_states, 'state')}: it says little of any other")
+        found.append(f"The log has {count(log.n_states, 'state')} and says little of any other")
     if 1 < log.n_states == len(kept) < len(log):
         found.append("In every state only one action was logged, so actions are compared across states")
     return found

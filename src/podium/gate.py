@@ -71,13 +71,9 @@ def parse_gate(text: str, names: Sequence[str]) -> Condition:
         if margin and margin[1] in names:
             return checked(Condition(left, margin[1], float(margin[2] + margin[3])))
     known = ", ".join(names)
-    sides = re.split(r">|\s[+-]\s", text)
-    strangers = [
-        s.strip() for s in sides if s.strip() and s.strip() not in names and not re.fullmatch(NUMBER, s.strip())
-    ]
-    if ">" in text and strangers:
-        raise PodiumError(f"the gate {text!r} names no policy {strangers[0]!r}; the policies are {known}", hint=HINT)
-    raise PodiumError(f"the gate {text!r} is not of the form A > B or A > B - margin", hint=HINT)
+    raise PodiumError(
+        f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are {known}", hint=HINT
+    )
 
 
 def checked(condition: Condition) -> Condition:

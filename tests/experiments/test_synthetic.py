@@ -90,7 +90,7 @@ def test_results_are_plain_json(quick: Path) -> None:
     text = (quick / "results.json").read_text(encoding="utf-8")
     results = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
     assert results["settings"] == {
-        "replay": False, "seed": 0, "tests": 40, "verdict_tests": 2, "rewards": ["1.1", "1.2"],
+        "replay": False, "seed": 0, "tests": 40, "verdict_tests": 1, "rewards": ["1.1", "1.2"],
     }  # fmt: skip
     assert {name: group["entries"] for name, group in results["agreement"].items()} == {
         "all": 320, "evaluation": 160, "pearson": 80, "spearman": 80,
