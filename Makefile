@@ -35,7 +35,8 @@ format: setup ## apply the format and the safe fixes
 	$(BIN)/ruff format .
 
 calibration: setup ## measure how honest the verdicts are, on simulated logs with known truth (about an hour)
-	$(BIN)/python -m podium.calibration --out docs/calibration.md --csv docs/calibration.csv
+	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv
+	$(BIN)/python -m podium.calibration.foresight
 
 bench: setup .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)
 	$(BIN)/python bench/run.py

@@ -43,6 +43,8 @@ def run_demo(folder: Path, width: int) -> None:
         f"      --policy \"rule=sql:CASE WHEN age > 65 THEN 'call' ELSE 'sms' END\"\n"
         f"  {command} check {log}\n"
         f"  {command} states {log}\n"
+        f"  {command} plan {log} --difference 0.05\n"
+        f'  {command} compare {log} --gate "personalised > current"\n'
         f"Your own log: the columns action, reward, pi_<name> for each policy, and state."
     )
 
