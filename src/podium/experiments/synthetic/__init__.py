@@ -56,7 +56,7 @@ def reproduce(
     workers : processes; all cores by default
     scheduler : address of a Dask scheduler whose workers run the cells
     rewards : "1.1", "1.2", "1.2-text", or `package.module:function`
-    verdict_tests : tests per cell for podium's own verdicts, 40 by default (2 if quick), 0 for none
+    verdict_tests : tests per cell for podium's own verdicts, 20 by default (1 if quick), 0 for none
     """
     if replay and quick:
         raise PodiumError(
@@ -98,6 +98,8 @@ def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, 
     how = {"seed": plan.seed, "workers": workers, "scheduler": scheduler}
     run_cells(replay_cell if plan.replay else run_cell, plan.chains, cells, label="tests   ", **how)  # type: ignore[arg-type]
     if plan.verdict_tests:
+        end_workers()
+        how["workers"] = min(workers or 2, 2)  # a verdict takes up to a quarter of a gigabyte
         run_cells(judge_cell, verdict_cells(plan, cells), cells, label="verdicts", **how)  # type: ignore[arg-type]
     end_workers()
 
