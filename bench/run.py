@@ -134,7 +134,12 @@ def bench_obp(rows: int, actions: int = 10, policies: int = 10, draws: int = 100
 
     resolved_log, resolved = prepare(log, matrices)
     spent = cpu(lambda: (bootstrap(IPS), bootstrap(DRE)))
-    whole = cpu(lambda: [podium.compare(log, matrices, m, duplicates="all", bootstrap=draws) for m in ("IPS", "DRE")])
+    whole = cpu(
+        lambda: [
+            podium.compare(log, matrices, m, duplicates="all", bootstrap=draws, verdicts="paired t")
+            for m in ("IPS", "DRE")
+        ]
+    )
     theirs = peer["cpu_seconds"]["intervals"]["ipw"] + peer["cpu_seconds"]["intervals"]["dr"]
     faster = theirs / spent
     detail = f"{theirs:.2f} s / {spent:.3f} s"
