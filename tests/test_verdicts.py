@@ -471,3 +471,12 @@ def test_unknown_verdicts() -> None:
     names = "posterior, gated, paired t, bootstrap t, sign flip"
     with pytest.raises(podium.PodiumError, match=rf"^unknown verdicts 'z'\n\nHint: the procedures are {names}\.$"):
         podium.compare(log, policies, verdicts="z")
+
+
+def test_the_posterior_does_not_rank_what_it_cannot_judge() -> None:
+    """Also where another procedure judges the pairs."""
+    log, policies = sample(rows=60)
+    partial = policies | {"p1": policies["p1"][np.arange(60), log.action_codes]}
+    for procedure in (None, "gated", "paired t"):
+        with pytest.raises(podium.PodiumError, match=r"^the posterior cannot rank: .*'p1' is known only at the logged"):
+            podium.compare(log, partial, "posterior", verdicts=procedure)

@@ -262,6 +262,17 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def first_rows(codes: Codes, groups: int) -> Codes:
+    """(groups,) the first row of each group.
+
+    >>> first_rows(np.array([1, 0, 1]), 2)
+    array([1, 0])
+    """
+    rows = np.empty(groups, dtype=np.int64)
+    rows[codes[::-1]] = np.arange(len(codes))[::-1]  # a repeated index keeps its last value
+    return rows
+
+
 def group_sums(codes: Codes, values: Floats, groups: int) -> Floats:
     """(groups,) the sum of the values of each group."""
     return np.bincount(codes, values, groups).astype(np.float64, copy=False)

@@ -27,7 +27,7 @@ from podium.estimate import (
     value_table,
 )
 from podium.estimators import ESTIMATORS, LDE, Estimator, find_estimator
-from podium.judge import JUDGES, judge, pick_procedure
+from podium.judge import JUDGES, judge, pick_procedure, why_no_posterior
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.planning import Plan, make_plan
@@ -101,11 +101,11 @@ def compare(
             hint="add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
         )
     procedure, obstacle = pick_procedure(log, resolved, verdicts)
-    ranker = procedure if procedure in JUDGES else method.name
-    if estimator is not None:
-        ranker = str(estimator).lower() if judges else method.name
-    if ranker == "posterior" and obstacle:
-        raise PodiumError(f"the posterior cannot rank: {obstacle}", hint="use estimator='gated', or leave it out.")
+    ranker = procedure if estimator is None and procedure in JUDGES else method.name
+    if judges:
+        ranker = str(estimator).lower()
+    if ranker == "posterior" and (why := why_no_posterior(log, resolved)):
+        raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
     options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
     main = run_method(row_terms(log, resolved, method, baseline, **options))
     results, unavailable = try_methods(

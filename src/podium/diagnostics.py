@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.columns import group_sums
 from podium.compare import compare, log_warnings
-from podium.comparison import Basis, Comparison
+from podium.comparison import Comparison
 from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
@@ -19,7 +19,7 @@ from podium.gated import ALARM, Gates
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.log import Log
 from podium.pairs import pair_indices
-from podium.policies import PolicyRows, PolicySet, policies_in
+from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.scores import score
 
 if TYPE_CHECKING:
@@ -195,8 +195,13 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     """What the log can and cannot say about the policies; the options are those of `compare`."""
     from podium.assumption import check_assumption
 
+    result: Comparison | None = None
     if policies is None and not policies_in(log):
         resolved = PolicySet(())  # a log can be looked at before there is a policy
+    elif len(named_policies(log, policies)) > 1:
+        result = compare(log, policies, **options)
+        assert result.basis is not None
+        log, resolved = result.log, result.basis.policies
     else:
         given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
         log, resolved = prepare(log, policies, **given)
@@ -204,10 +209,8 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     pairs: tuple[PairCheck, ...] = ()
     other: tuple[Sensitivity, ...] = ()
     warnings = (*log_warnings(log), *resolved.warnings)
-    if len(resolved) > 1:
-        result = compare(log, policies, **options)
-        assert result.basis is not None
-        pairs = tuple(check_pairs(result, result.basis, gates))
+    if result is not None:
+        pairs = tuple(check_pairs(result, gates))
         other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
         warnings = result.warnings
     coverage = tuple(cover(log, p) for p in resolved)
@@ -258,8 +261,10 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, basis: Basis, gates: Gates) -> list[PairCheck]:
+def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
     """What every pair hangs on, in the order of the comparison."""
+    basis = result.basis
+    assert basis is not None
     names, log = basis.policies.names, result.log
     i, j = pair_indices(len(names))
     index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}

@@ -91,7 +91,6 @@ class MethodResult:
     scale: float  # root mean square of the largest row terms
     difference: Floats  # (K, K) values[i] - values[j], free of cancellation
     std_error: Floats  # (K, K), paired: the rows are the same
-    covariance: Floats  # (K, K) of the values
     rows: int  # rows kept
     samples: int  # independent pieces: rows, or units, or states
     terms: RowTerms
@@ -206,7 +205,6 @@ def run_method(terms: RowTerms) -> MethodResult:
         scale=float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max()),
         difference=difference,
         std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
-        covariance=scatter * factor,
         rows=n,
         samples=samples,
         terms=terms,

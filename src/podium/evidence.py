@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, Floats, factorize
+from podium.columns import Codes, Floats, factorize, first_rows
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
@@ -63,9 +63,7 @@ class Evidence:
     @cached_property
     def first_rows(self) -> Codes:
         """(S,) the first row of each distinct state."""
-        rows = np.empty(self.n_states, dtype=np.int64)
-        rows[self.states[::-1]] = np.arange(self.rows)[::-1]
-        return rows
+        return first_rows(self.states, self.n_states)
 
     @cached_property
     def pairs(self) -> tuple[Codes, Codes]:

@@ -174,7 +174,7 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
     dre = None if use_lde.all() else gates.dre
     other = lde if dre is None else dre
     known = dre is not None and bool(np.isfinite(dre.design).all())
-    path = np.where(use_lde, "LDE", other_name(dre is not None))
+    path = np.where(use_lde | (dre is None), "LDE", "DRE")
     silent = [why_silent(gates, bool(lde_taken), known, lde.rows) for lde_taken in use_lde]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     silent = [
@@ -211,10 +211,6 @@ def looks_uniform(counts: NDArray[np.int64]) -> bool:
     if expected < 5:
         return False
     return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
-
-
-def other_name(has_propensities: bool) -> str:
-    return "DRE" if has_propensities else "LDE"
 
 
 def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str:

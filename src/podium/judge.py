@@ -13,7 +13,7 @@ from podium.resampling import LABELS, classical
 from podium.verdicts import Judgement
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
-PROCEDURES = ("posterior", "gated", *LABELS)
+PROCEDURES = (*JUDGES, *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
 MOST_ROWS = 20_000
 

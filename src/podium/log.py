@@ -17,6 +17,7 @@ from podium.columns import (
     boxed,
     combine_codes,
     factorize,
+    first_rows,
     is_missing,
     labels_column,
     numbers_column,
@@ -233,9 +234,7 @@ class Log:
     @cached_property
     def first_rows(self) -> Codes:
         """(S,) the first row of each distinct state."""
-        rows = np.empty(self.n_states, dtype=np.int64)
-        rows[self.state_codes[::-1]] = np.arange(len(self))[::-1]
-        return rows
+        return first_rows(self.state_codes, self.n_states)
 
     @cached_property
     def state_labels(self) -> list[Any]:

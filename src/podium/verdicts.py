@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.columns import Floats
-from podium.pairs import pair_indices
+from podium.pairs import pair_indices, pair_variance
 
 DRAWS = 10_000
 
@@ -133,7 +133,7 @@ def max_t(p: Floats, covariance: Floats, seed: int, draws: int = DRAWS) -> Float
         return np.minimum(1.0, p * max(1, len(p)))
     i, j = pair_indices(len(covariance))
     noise = gaussian_draws(covariance, seed, draws)
-    spread = np.sqrt(np.maximum(np.diag(covariance)[i] + np.diag(covariance)[j] - 2 * covariance[i, j], 1e-300))
+    spread = np.sqrt(np.maximum(pair_variance(covariance, i, j), 1e-300))
     observed = -ndtri(np.clip(p / 2, 1e-300, 0.5))
     order = np.argsort(-observed)  # the most certain pair first
     largest = np.zeros(draws)
