@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import podium
-from podium.bandits import Bandit, example, reward_1_2, reward_1_2_text, softmax
+from podium.bandits import Bandit, example, reward_1_2, reward_1_2_text
+from podium.sampling import softmax
 
 
 def small() -> Bandit:

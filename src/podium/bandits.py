@@ -1,7 +1,8 @@
 """Bandits whose truth is known: a grid of states and actions with a reward for each, as in the paper's Example 1.
 
 They make logs and policies for experiments: `draw_log` gives a `podium.Log`, `pair` two policies whose values differ
-by a prescribed amount. Every array over the grid is (S, A): states down, actions across.
+by a prescribed amount. Every array over the grid is (S, A): states down, actions across. `from_classification` makes
+a bandit of any labelled data and classifiers, as in Example 2.
 """
 
 from __future__ import annotations
@@ -15,11 +16,22 @@ import numpy as np
 
 from podium.columns import Codes, Floats
 from podium.errors import PodiumError
+from podium.labelled import LabelledBandit, from_classification
 from podium.log import Log
+from podium.sampling import Random, invert, random_policy
 
 RewardFunction = Callable[[Floats, Floats], Any]
 
-__all__ = ["REWARDS", "Bandit", "example", "reward_1_1", "reward_1_2", "reward_1_2_text"]
+__all__ = [
+    "REWARDS",
+    "Bandit",
+    "LabelledBandit",
+    "example",
+    "from_classification",
+    "reward_1_1",
+    "reward_1_2",
+    "reward_1_2_text",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,9 +126,9 @@ class Bandit:
 
     # --- policies --------------------------------------------------------------------------------------------
 
-    def random_policy(self, rng: np.random.Generator | np.random.RandomState) -> Floats:
+    def random_policy(self, rng: Random) -> Floats:
         """(S, A) softmax over the actions of independent standard normals."""
-        return softmax(rng.standard_normal(self.rewards.shape))
+        return random_policy(self.rewards.shape, rng)
 
     def greedy(self, actions: Codes) -> Floats:
         """(S, A) the policy that takes the given action in each state."""
@@ -124,7 +136,7 @@ class Bandit:
         policy[np.arange(len(self.states)), actions] = 1.0
         return policy
 
-    def pair(self, alpha: float, rng: np.random.Generator | np.random.RandomState) -> tuple[Floats, Floats]:
+    def pair(self, alpha: float, rng: Random) -> tuple[Floats, Floats]:
         """Two random policies with V(pi) - V(mu) = alpha (V_max - V_min) (eq. value_diff)."""
         return self.prescribe(alpha, self.random_policy(rng), self.random_policy(rng))
 
@@ -146,14 +158,11 @@ class Bandit:
 
     # --- logs ------------------------------------------------------------------------------------------------
 
-    def draw_actions(self, behavior: Floats, per_state: int, rng: np.random.Generator | np.random.RandomState) -> Codes:
+    def draw_actions(self, behavior: Floats, per_state: int, rng: Random) -> Codes:
         """(S, m) positions of m actions drawn in each state, repeats allowed, by inversion of the cdf."""
         if per_state < 1:
             raise PodiumError(f"per_state must be at least 1; it is {per_state}", hint="draw one action per state.")
-        cdf = behavior.cumsum(axis=1)
-        cdf /= cdf[:, -1:]
-        drawn = [row.searchsorted(rng.random(per_state), side="right") for row in cdf]
-        return np.array(drawn, dtype=np.int64)
+        return invert(behavior, rng.random((len(behavior), per_state)))
 
     def log_of(self, drawn: Codes, behavior: Floats | None) -> Log:
         """The log of drawn actions (S, m), state by state; with the full behaviour policy where it is given."""
@@ -167,7 +176,7 @@ class Bandit:
             action_space=tuple(self.actions.tolist()),
         )
 
-    def draw_log(self, behavior: Floats, per_state: int, rng: np.random.Generator | np.random.RandomState) -> Log:
+    def draw_log(self, behavior: Floats, per_state: int, rng: Random) -> Log:
         """A log of m actions in each state, drawn from a behaviour policy (S, A)."""
         return self.log_of(self.draw_actions(behavior, per_state, rng), behavior)
 
@@ -181,13 +190,6 @@ class Bandit:
             f"Bandit: {len(self.states)} states, {len(self.actions)} actions, "
             f"values from {self.v_min:.4f} to {self.v_max:.4f}"
         )
-
-
-def softmax(scores: Floats) -> Floats:
-    """(S, A) probabilities proportional to exp(score) in each row."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return shares
 
 
 def reward_1_1(s: Floats, a: Floats) -> Floats:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from podium import __version__
 from podium.compare import compare, plan
 from podium.diagnostics import diagnose
-from podium.display import printable, wrap
+from podium.display import Table, printable, wrap
 from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
@@ -148,9 +148,34 @@ def run_reproduce_synthetic(options: argparse.Namespace) -> int:
         rewards=options.reward or ("1.1", "1.2"),
         verdict_tests=options.verdict_tests,
     )
-    if done.tables:
-        print(agreement_table(done.tables).text(terminal_width()))
-    print(f"\nWritten: {done.folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
+    return show_written(done.folder, agreement_table(done.tables) if done.tables else None)
+
+
+def run_reproduce_classification(options: argparse.Namespace) -> int:
+    from podium.experiments.classification import reproduce
+    from podium.experiments.classification.outputs import agreement_table, groups
+
+    given = {"datasets": options.datasets, "policies": options.policies}
+    done = reproduce(
+        options.out,
+        replay=options.replay,
+        quick=options.quick,
+        seed=options.seed,
+        workers=options.workers,
+        scheduler=options.scheduler,
+        readings=None if options.reading is None else [options.reading],
+        data_dir=options.data_dir,
+        verdict_logs=options.verdict_logs,
+        **{name: split(text, f"--{name}") for name, text in given.items() if text is not None},
+    )
+    return show_written(done.folder, agreement_table(done.tables) if groups(done.tables) else None)
+
+
+def show_written(folder: Path, table: Table | None) -> int:
+    """How printed and reproduced numbers agree, and where everything is."""
+    if table is not None:
+        print(table.text(terminal_width()))
+    print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
     return 0
 
 
@@ -218,11 +243,12 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
     return {"normalize": options.normalize, "duplicates": options.duplicates, "seed": options.seed}
 
 
-def split(text: str) -> list[str]:
+def split(text: str, option: str = "--actions") -> list[str]:
     """Comma-separated labels; quote one that holds a comma."""
     labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
     if not all(labels) or not labels:
-        raise PodiumError(f"--actions {text!r} names an empty action", hint="write --actions a,b,c.")
+        what = "names an empty action" if option == "--actions" else "has an empty name"
+        raise PodiumError(f"{option} {text!r} {what}", hint=f"write {option} a,b,c.")
     return labels
 
 
@@ -317,6 +343,31 @@ def build_parser() -> argparse.ArgumentParser:
     )
     synthetic.add_argument("--verdict-tests", type=int, metavar="N", help="tests per cell for podium's own verdicts")
     synthetic.set_defaults(run=run_reproduce_synthetic)
+
+    classification = experiments.add_parser("classification", help="Example 2: classifiers as policies")
+    add_experiment(classification, "podium-classification")
+    classification.add_argument("--replay", action="store_true", help="the paper's random numbers: its tables again")
+    classification.add_argument(
+        "--datasets", metavar="A,B", help="abalone, algerian, ecoli, glass, winequality (default: these five); "
+        "without download: iris, wine, breast_cancer, digits",
+    )  # fmt: skip
+    classification.add_argument(
+        "--policies",
+        metavar="A,B",
+        help="dlm (default), dlm-trained, sklearn (ten classifiers), package.module:function",
+    )
+    classification.add_argument(
+        "--reading", choices=["program", "text"], help="of the protocol (default: both; dlm alone has the program's)"
+    )
+    classification.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder with the datasets (default: PODIUM_DATA_DIR, else they are downloaded)",
+    )
+    classification.add_argument(
+        "--verdict-logs", type=int, metavar="N", help="logs per round for podium's own verdicts"
+    )
+    classification.set_defaults(run=run_reproduce_classification)
     return parser
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from podium.errors import MissingExtra
 from podium.files import write_bytes
 
@@ -54,6 +56,7 @@ LOOKS = {
     "IPS": Look("#38a397", (0, (4, 1.2, 1, 1.2)), "^"),
     "DiM": Look("#e6b03a", (0, (1.2, 1.0)), "D"),
 }
+HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": LOOKS["DRE"].color, "hatch": "////"}
 
 
 @contextmanager
@@ -86,6 +89,28 @@ def draw_lines(axes: Axes, x: Any, columns: Any, band: Any = None, every: int = 
             x, columns[:, k], color=look.color, linestyle=look.line, marker=look.marker, markevery=every,
             markeredgecolor="white", markeredgewidth=0.7, label=name,
         )  # fmt: skip
+
+
+def draw_verdicts(axes: Axes, right: Any, wrong: Any, rates: Any) -> None:
+    """Bars of what podium decides, rightly and wrongly (n,), and how often the order by LDE alone is right (n,)."""
+    place = np.arange(len(right))
+    axes.bar(place, right, color=LOOKS["LDE"].color, width=0.62, label="podium decides, rightly")
+    some = wrong > 0  # a bar without height would still show its edge
+    axes.bar(place[some], wrong[some], bottom=right[some], width=0.62, **HATCHED)
+    axes.plot(
+        place, rates, "D", color="white", markeredgecolor="black", markersize=6, clip_on=False, zorder=5,
+        label="LDE's order is right (it always answers)",
+    )  # fmt: skip
+    axes.grid(visible=False, axis="x")
+
+
+def verdict_legend(figure: Figure, axes: Axes) -> None:
+    """The legend of panels that `draw_verdicts` filled."""
+    from matplotlib.patches import Patch
+
+    handles, _ = axes.get_legend_handles_labels()
+    handles.append(Patch(label="podium decides, wrongly", **HATCHED))
+    figure.legend(handles=handles, loc="outside upper left", ncols=3)
 
 
 def percent_axis(axis: Any) -> None:

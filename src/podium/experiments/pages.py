@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from podium.experiments.printed import Entry, as_printed
+from podium.display import Table
+from podium.experiments.printed import Entry, agreement, as_printed
 from podium.report import STYLE
 
 PAGE_STYLE = """
@@ -59,6 +60,22 @@ def links(files: Sequence[str]) -> str:
 def numbered(items: Iterable[tuple[str, str]]) -> str:
     lines = "".join(f"<li><strong>{html.escape(title)}.</strong> {html.escape(text)}</li>" for title, text in items)
     return f"<ol>{lines}</ol>"
+
+
+def agreement_table(groups: Mapping[str, Sequence[Entry]]) -> Table:
+    """How the entries of each group agree with the printed ones."""
+    rows = []
+    for label, entries in groups.items():
+        a = agreement(entries)
+        numbers = [f"{a['rms_z']:.2f}", f"{a['max_abs_z']:.2f}", f"{a['max_gap']:.5f}"]
+        rows.append([label, str(a["entries"]), str(a["equal"]), *numbers])
+    return Table(
+        "Printed and reproduced",
+        ["table", "entries", "equal as printed", "rms z", "largest |z|", "largest gap"],
+        rows,
+        "lrrrrr",
+        notes=["z = (reproduced - printed) / (sqrt(2) standard error); about 1 in rms when both are samples."],
+    )
 
 
 def paired_table(title: str, first: str, entries: Sequence[Entry]) -> str:

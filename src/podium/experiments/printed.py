@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 Key = tuple[str, str]  # (row, column)
 HEADER = ["row", "column", "printed", "reproduced", "std_error", "z"]
@@ -44,6 +46,14 @@ class Entry:
         return as_printed(float(round_half_up(self.reproduced, 6)), self.printed)
 
 
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """What an experiment wrote: the folder, and every printed table beside its reproduction."""
+
+    folder: Path
+    tables: dict[str, list[Entry]]
+
+
 def printed_table(label: str) -> dict[Key, str]:
     """(row, column) -> the paper's own text of the number.
 
@@ -55,9 +65,11 @@ def printed_table(label: str) -> dict[Key, str]:
 
 
 def beside_printed(label: str, reproduced: Mapping[Key, tuple[float, float]]) -> list[Entry]:
-    """Every entry of a printed table with its reproduction, given as (row, column) -> (number, standard error)."""
+    """The entries of a printed table that were reproduced, given as (row, column) -> (number, standard error)."""
     entries = []
     for (row, column), text in printed_table(label).items():
+        if (row, column) not in reproduced:
+            continue
         value, error = reproduced[row, column]
         entries.append(Entry(row, column, text, value, math.hypot(error, last_digit(text) / math.sqrt(24))))
     return entries
@@ -103,9 +115,16 @@ def as_printed(value: float, pattern: str) -> str:
 
 def table_csv(entries: Iterable[Entry]) -> str:
     """The table as tidy CSV: the printed text, and the reproduced number at full precision."""
-    lines = [HEADER, *([e.row, e.column, e.printed, repr(e.reproduced), repr(e.std_error), repr(e.z)] for e in entries)]
+    rows = ([e.row, e.column, e.printed, repr(e.reproduced), repr(e.std_error), repr(e.z)] for e in entries)
+    return csv_text(HEADER, rows)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A header and rows as CSV."""
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
     return buffer.getvalue()
 
 

@@ -160,6 +160,16 @@ def count_workers(workers: int | None) -> int:
     return workers
 
 
+def cells_folder(out: Path, name: str) -> Path:
+    """The folder of a plan's cells within the folder of an experiment, made if need be."""
+    cells = out / "cells" / name
+    try:
+        cells.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
+    return cells
+
+
 # --- results on disk ---------------------------------------------------------------------------------------------
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from podium.errors import MissingExtra, PodiumError
-from podium.experiments.printed import Entry
-from podium.experiments.runner import end_workers, run_cells
+from podium.experiments.printed import Reproduction
+from podium.experiments.runner import cells_folder, end_workers, run_cells
 from podium.experiments.synthetic.plan import (
     PRINTED,
     QUICK_TESTS,
@@ -20,15 +19,7 @@ from podium.experiments.synthetic.plan import (
     load_bandit,
 )
 
-__all__ = ["Reproduction", "reproduce"]
-
-
-@dataclass(frozen=True, eq=False)
-class Reproduction:
-    """What was written: the folder, and every printed table beside its reproduction."""
-
-    folder: Path
-    tables: dict[str, list[Entry]]
+__all__ = ["reproduce"]
 
 
 def reproduce(
@@ -88,11 +79,7 @@ def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, 
     from podium.experiments.synthetic.cells import replay_cell, run_cell
     from podium.experiments.synthetic.verdicts import collect_verdicts, judge_cell, verdict_cells
 
-    cells = out / "cells" / plan.name
-    try:
-        cells.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
+    cells = cells_folder(out, plan.name)
     if quick and workers is None:
         workers = 1  # so few tests take longer to hand out than to run
     how = {"seed": plan.seed, "workers": workers, "scheduler": scheduler}

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +11,7 @@ from numpy.typing import NDArray
 
 from podium.bandits import Bandit
 from podium.columns import Floats
-from podium.errors import MissingExtra
+from podium.experiments.compiled import load_compiled
 from podium.experiments.runner import Arrays, Cell
 from podium.experiments.synthetic.details import state_details
 from podium.experiments.synthetic.plan import REPLAY_SEED, load_bandit
@@ -25,34 +21,10 @@ GENERATOR = "generator"
 
 @cache
 def load_kernel() -> ModuleType:
-    """The compiled kernel, loaded where it is used.
-
-    A process that has just compiled it sums in another order than one that finds it on disk, so it is compiled by a
-    process of its own, and everybody finds it on disk.
-    """
-    try:
-        from podium.experiments.synthetic import kernel
-    except ImportError as error:
-        if error.name is None or error.name.split(".")[0] != "numba":
-            raise
-        raise MissingExtra("numba", "experiments", "Example 1") from error
-    if not is_compiled(kernel) and not os.environ.get(COMPILING):
-        subprocess.run([sys.executable, "-c", COMPILE], env={**os.environ, COMPILING: "1"}, check=True)
-    return kernel
-
-
-COMPILING = "PODIUM_COMPILING"
-COMPILE = "from podium.experiments.synthetic.cells import compile_kernel; compile_kernel()"
-
-
-def is_compiled(kernel: ModuleType) -> bool:
-    """Whether every entry of the kernel is on disk, and no older than its source."""
-    written = Path(str(kernel.__file__)).stat().st_mtime
-    for entry in (kernel.run_tests, kernel.run_given, kernel.draw_test):
-        folder, name = Path(str(entry.stats.cache_path)), entry.__name__
-        if not any(index.stat().st_mtime >= written for index in folder.glob(f"kernel.{name}-*.nbi")):
-            return False
-    return True
+    """The compiled kernel, loaded where it is used."""
+    entries = ("run_tests", "run_given", "draw_test")
+    package = "podium.experiments.synthetic"
+    return load_compiled(f"{package}.kernel", entries, f"{package}.cells:compile_kernel", "Example 1")
 
 
 def compile_kernel() -> None:

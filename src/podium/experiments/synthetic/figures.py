@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.columns import Floats
-from podium.experiments.drawing import GREY, LOOKS, draw_lines, new_figure, percent_axis, plain_log_axis
+from podium.experiments.drawing import (
+    GREY,
+    LOOKS,
+    draw_lines,
+    draw_verdicts,
+    new_figure,
+    percent_axis,
+    plain_log_axis,
+    verdict_legend,
+)
 from podium.experiments.synthetic.details import DELTAS
 from podium.experiments.synthetic.measures import METHODS, Measures
 from podium.experiments.synthetic.results import ExampleResults
@@ -142,8 +151,6 @@ def state_bound_panel(axes: Axes, result: ExampleResults) -> None:
 
 def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figure:
     """What podium itself claims on the same tests: right, wrong, or left open; and how often LDE alone is right."""
-    from matplotlib.patches import Patch
-
     figure = new_figure(11, 3.8)
     panels = figure.subplots(1, 3, sharey=True)
     groups = (
@@ -151,29 +158,17 @@ def verdict_figure(result: ExampleResults, shares: list[VerdictShares]) -> Figur
         ("α = 0.05", [s for s in shares if s.sweep == "grid" and abs(s.alpha - 0.05) < 1e-9], "m", SIZE),
         ("α = 0.10", [s for s in shares if s.sweep == "grid" and abs(s.alpha - 0.10) < 1e-9], "m", SIZE),
     )
-    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": LOOKS["DRE"].color, "hatch": "////"}
     for axes, (title, group, by, label) in zip(panels, groups, strict=True):
-        place = np.arange(len(group))
         right = np.array([s.right / s.tests for s in group])
         wrong = np.array([s.wrong / s.tests for s in group])
-        axes.bar(place, right, color=LOOKS["LDE"].color, width=0.62, label="podium decides, rightly")
-        some = wrong > 0  # a bar without height would still show its edge
-        axes.bar(place[some], wrong[some], bottom=right[some], width=0.62, **hatched)
-        rates = [float(rate_at(result, s)) for s in group]
-        axes.plot(
-            place, rates, "D", color="white", markeredgecolor="black", markersize=6, clip_on=False, zorder=5,
-            label="LDE's order is right (it always answers)",
-        )  # fmt: skip
-        axes.set_xticks(place, [f"{s.alpha:g}" if by == "alpha" else str(s.m) for s in group])
-        axes.grid(visible=False, axis="x")
+        draw_verdicts(axes, right, wrong, [float(rate_at(result, s)) for s in group])
+        axes.set_xticks(np.arange(len(group)), [f"{s.alpha:g}" if by == "alpha" else str(s.m) for s in group])
         axes.set_title(title)
         axes.set_xlabel(label)
     panels[0].set_ylim(0, 1.02)
     panels[0].set_ylabel("share of tests")
     percent_axis(panels[0].yaxis)
-    handles, _ = panels[0].get_legend_handles_labels()
-    handles.append(Patch(label="podium decides, wrongly", **hatched))
-    figure.legend(handles=handles, loc="outside upper left", ncols=3)
+    verdict_legend(figure, panels[0])
     return figure
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from podium.display import Table
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
-from podium.experiments.printed import Entry, agreement, table_csv
+from podium.experiments.printed import Entry, agreement, csv_text, table_csv
 from podium.experiments.synthetic import figures, surfaces
 from podium.experiments.synthetic.details import DELTAS
 from podium.experiments.synthetic.deviations import DEVIATIONS
@@ -65,14 +63,6 @@ def write_outputs(
 
 
 # --- sweeps ------------------------------------------------------------------------------------------------------
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def write_sweeps(result: ExampleResults, shares: Sequence[VerdictShares], folder: Path) -> None:
@@ -196,18 +186,7 @@ def groups(tables: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
 
 def agreement_table(tables: dict[str, list[Entry]]) -> Table:
     """How each printed table compares, and all together."""
-    rows = []
-    for label, entries in {**tables, **groups(tables)}.items():
-        a = agreement(entries)
-        numbers = [f"{a['rms_z']:.2f}", f"{a['max_abs_z']:.2f}", f"{a['max_gap']:.5f}"]
-        rows.append([label, str(a["entries"]), str(a["equal"]), *numbers])
-    return Table(
-        "Printed and reproduced",
-        ["table", "entries", "equal as printed", "rms z", "largest |z|", "largest gap"],
-        rows,
-        "lrrrrr",
-        notes=["z = (reproduced - printed) / (sqrt(2) standard error); about 1 in rms when both are samples."],
-    )
+    return pages.agreement_table({**tables, **groups(tables)})
 
 
 def index_page(

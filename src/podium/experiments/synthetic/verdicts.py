@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from podium.bandits import Bandit, softmax
+from podium.bandits import Bandit
 from podium.columns import Codes, Floats
 from podium.compare import compare
 from podium.experiments.runner import Arrays, Cell, load
 from podium.experiments.synthetic.cells import key_of, load_kernel, set_generator
 from podium.experiments.synthetic.plan import REPLAY_SEED, Plan, load_bandit
+from podium.sampling import invert, softmax
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}
 
@@ -111,14 +112,6 @@ def draws(
         load_kernel().draw_test(key, t, weights, uniforms)
         behavior, first, second = weights / weights.sum(axis=2, keepdims=True)
         yield behavior, first, second, invert(behavior, uniforms)
-
-
-def invert(policy: Floats, uniforms: Floats) -> Codes:
-    """(S, m) the actions that uniforms stand for in the cdf of a policy (S, A)."""
-    cdf = policy.cumsum(axis=1)
-    cdf /= cdf[:, -1:]
-    rows = [row.searchsorted(u, side="right") for row, u in zip(cdf, uniforms, strict=True)]
-    return np.array(rows, dtype=np.int64)
 
 
 def collect_verdicts(plan: Plan, folder: Path) -> list[list[VerdictShares]]:
