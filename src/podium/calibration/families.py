@@ -238,12 +238,10 @@ def logged_only(rng: Generator, rows: int, k: int) -> Draw:
 
 def classification(dataset: str) -> Callable[[Generator, int, int], Draw]:
     def draw(rng: Generator, rows: int, k: int) -> Draw:
-        points, labels, predictions = classifiers(dataset)
-        n_classes = int(labels.max()) + 1
-        chosen = predictions[rng.choice(len(predictions), size=k, replace=False)]
-        rewards = one_hot(labels, n_classes)
-        behavior = random_policies(rng, 1, rewards.shape)[0]
-        world = World(points, rewards, behavior, one_hot(chosen, n_classes))
+        bandit = classifiers(dataset)
+        chosen = bandit.predictions[rng.choice(len(bandit.predictions), size=k, replace=False)]
+        behavior = random_policies(rng, 1, bandit.rewards.shape)[0]
+        world = World(bandit.states, bandit.rewards, behavior, one_hot(chosen, len(bandit.actions)))
         return world.log(rng, rows)
 
     return draw

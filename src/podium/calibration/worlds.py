@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from podium.bandits import LabelledBandit, from_classification
 from podium.columns import Codes, Floats
 from podium.log import Log
 
@@ -266,8 +267,8 @@ def unit_draw(rng: Generator, rows: int, k: int, ties: bool) -> Draw:
 
 
 @lru_cache(maxsize=8)
-def classifiers(dataset: str) -> tuple[Floats, Codes, Codes]:
-    """Test features (S, d), labels (S,), and the predictions (C, S) of about 30 classifiers, weak and strong."""
+def classifiers(dataset: str) -> LabelledBandit:
+    """A dataset's test examples and the predictions of 40 classifiers for them, weak and strong."""
     import warnings
 
     from sklearn import datasets, linear_model, naive_bayes, neighbors, tree
@@ -295,7 +296,7 @@ def classifiers(dataset: str) -> tuple[Floats, Codes, Codes]:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     predictions.append(model.fit(x[rows][:, seen], y[rows]).predict(x[half:][:, seen]))
-    return x[half:], y[half:].astype(np.int64), np.array(predictions, dtype=np.int64)
+    return from_classification(x[half:], y[half:], {str(k): p for k, p in enumerate(predictions)}, train=0)
 
 
 def first_of_each(labels: NDArray[Any]) -> Codes:

@@ -33,6 +33,7 @@ def download(url: str, *, timeout: float = TIMEOUT, deadline: float = DEADLINE, 
                 if time.monotonic() > end:
                     raise TimeoutError
     except urllib.error.HTTPError as error:
+        error.close()
         raise PodiumError(f"{url} answers {error.code} {error.reason}", hint=hint) from error
     except TimeoutError as error:
         raise PodiumError(f"{url} does not answer in time", hint=hint) from error

@@ -117,7 +117,7 @@ def training_figure(results: Results) -> Figure:
             right.text(x, t.untouched + 0.02, short_number(t.updates), ha="center", fontsize=8, color=GREY)
         right.set_ylim(0, 1.12)
         right.set_yticks([0, 0.5, 1])
-        right.set_title("Never changed (above: mean updates)")
+        right.set_title("Policies never changed")
         for axes in (left, right):
             percent_axis(axes.yaxis)
             name_datasets(axes, found)

@@ -196,8 +196,9 @@ def index_page(plan: Plan, results: Results, tables: dict[str, list[Entry]], dra
     parts = [
         pages.paragraph(
             "Classifiers as policies (Section 5.2 and Appendix C.2): an example is a state, a label an action, the "
-            "reward is 1 for the right one. A log shows one label per test example, tried by a random behaviour policy; the "
-            f"methods compare ten classifiers on it. {plan.rounds} sets of policies with {plan.logs} logs each, {how}. "
+            "reward is 1 for the right one. A log shows one label per test example, tried by a random behaviour "
+            "policy; the methods compare ten classifiers on it. "
+            f"{plan.rounds} sets of policies with {plan.logs} logs each, {how}. "
             f"Made by: {command}"
         )
     ]
