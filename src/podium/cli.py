@@ -140,11 +140,7 @@ def run_reproduce_synthetic(options: argparse.Namespace) -> int:
 
     done = reproduce(
         options.out,
-        replay=options.replay,
-        quick=options.quick,
-        seed=options.seed,
-        workers=options.workers,
-        scheduler=options.scheduler,
+        **experiment_options(options),
         rewards=options.reward or ("1.1", "1.2"),
         verdict_tests=options.verdict_tests,
     )
@@ -156,19 +152,21 @@ def run_reproduce_classification(options: argparse.Namespace) -> int:
     from podium.experiments.classification.outputs import agreement_table, groups
 
     given = {"datasets": options.datasets, "policies": options.policies}
+    named: dict[str, Any] = {name: split(text, f"--{name}") for name, text in given.items() if text is not None}
     done = reproduce(
         options.out,
-        replay=options.replay,
-        quick=options.quick,
-        seed=options.seed,
-        workers=options.workers,
-        scheduler=options.scheduler,
+        **experiment_options(options),
         readings=None if options.reading is None else [options.reading],
         data_dir=options.data_dir,
         verdict_logs=options.verdict_logs,
-        **{name: split(text, f"--{name}") for name, text in given.items() if text is not None},
+        **named,
     )
     return show_written(done.folder, agreement_table(done.tables) if groups(done.tables) else None)
+
+
+def experiment_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that all experiments share."""
+    return {name: getattr(options, name) for name in ("replay", "quick", "seed", "workers", "scheduler")}
 
 
 def show_written(folder: Path, table: Table | None) -> int:

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,15 @@ def count_workers(workers: int | None) -> int:
     if workers < 1:
         raise PodiumError(f"workers must be at least 1; it is {workers}", hint="leave it out to use every core.")
     return workers
+
+
+def check_start(seed: int, packages: Sequence[str], purpose: str) -> None:
+    """Refuse before anything runs what would be found out only later: a bad seed, a package that is missing."""
+    if seed < 0:
+        raise PodiumError(f"seed must not be negative; it is {seed}", hint="use 0, 1, 2, ...")
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtra(package.replace("sklearn", "scikit-learn"), "experiments", purpose)
 
 
 def cells_folder(out: Path, name: str) -> Path:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from podium.errors import MissingExtra, PodiumError
+from podium.errors import PodiumError
 from podium.experiments.classification.datasets import load_dataset
 from podium.experiments.classification.plan import (
     EPOCHS,
@@ -24,7 +23,7 @@ from podium.experiments.classification.plan import (
     Variant,
 )
 from podium.experiments.printed import Reproduction
-from podium.experiments.runner import cells_folder, end_workers, run_cells
+from podium.experiments.runner import cells_folder, check_start, end_workers, run_cells
 
 __all__ = ["reproduce"]
 
@@ -69,13 +68,9 @@ def reproduce(
         )
     if replay and tuple(policies) != ("dlm",):
         raise PodiumError("replay is of the paper's policies alone", hint="leave --policies out.")
-    if seed < 0:
-        raise PodiumError(f"seed must not be negative; it is {seed}", hint="use 0, 1, 2, ...")
     if verdict_logs is not None and verdict_logs < 0:
         raise PodiumError(f"verdict logs must not be negative; they are {verdict_logs}", hint="use 0 for none.")
-    for package in ("numba", "matplotlib", "sklearn"):  # the second would be missed only at the end
-        if find_spec(package) is None:
-            raise MissingExtra(package.replace("sklearn", "scikit-learn"), "experiments", "Example 2")
+    check_start(seed, ("numba", "matplotlib", "sklearn"), "Example 2")
     variants = variants_of(tuple(policies), ("program",) if replay else readings)
     plan = Plan(
         tuple(load_dataset(name, data_dir) for name in dict.fromkeys(datasets)),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from podium.errors import MissingExtra, PodiumError
+from podium.errors import PodiumError
 from podium.experiments.printed import Reproduction
-from podium.experiments.runner import cells_folder, end_workers, run_cells
+from podium.experiments.runner import cells_folder, check_start, end_workers, run_cells
 from podium.experiments.synthetic.plan import (
     PRINTED,
     QUICK_TESTS,
@@ -57,8 +56,7 @@ def reproduce(
         raise PodiumError(
             "replay runs on this machine alone", hint="its cells follow each other; leave the scheduler out."
         )
-    if seed < 0:
-        raise PodiumError(f"seed must not be negative; it is {seed}", hint="use 0, 1, 2, ...")
+    check_start(seed, ("numba", "matplotlib"), "Example 1")
     plan = Plan(
         rewards=tuple(dict.fromkeys(rewards)),
         seed=seed,
@@ -66,9 +64,6 @@ def reproduce(
         tests=QUICK_TESTS if quick else TESTS,
         verdict_tests=(QUICK_VERDICT_TESTS if quick else VERDICT_TESTS) if verdict_tests is None else verdict_tests,
     )
-    for package in ("numba", "matplotlib"):  # the second would be missed only at the end
-        if find_spec(package) is None:
-            raise MissingExtra(package, "experiments", "Example 1")
     for name in plan.rewards:
         load_bandit(name)  # a wrong name is refused before anything runs
     return run_plan(plan, Path(out), workers, scheduler, quick)
