@@ -120,12 +120,8 @@ class EpisodeLog:
         given = self.bounds if self.bounds is not None else self.episodes[0].bounds
         if given is not None:
             space = getattr(given, "action_space", given)
-            object.__setattr__(self, "bounds", None if is_discrete(space) and self.offers else bounds_of(given))
-
-    @property
-    def offers(self) -> bool:
-        """Whether densities may be used, for which actions may be of any kind."""
-        return self.probabilities != "proxy"
+            late = is_discrete(space) and self.probabilities != "proxy"  # densities may still do without bounds
+            object.__setattr__(self, "bounds", given if late else bounds_of(given))
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -167,7 +163,7 @@ class EpisodeLog:
                 f"policy {actor.name!r} offers densities and no actions; the proxy needs its actions",
                 hint="give log_prob for every policy and for the behaviour policy, or functions of an observation.",
             )
-        bounds = self.bounds or actor.bounds
+        bounds = actor.bounds if self.bounds is None else bounds_of(self.bounds)
         if bounds is None:
             raise PodiumError("the bounds of the action space are not known", hint=HINT)
         logged = self.actions.reshape(len(self.actions), -1).astype(np.float64)
@@ -303,7 +299,7 @@ class EpisodeLog:
         if offering and self.probabilities == "auto":
             notes.append(f"The densities that {listed(offering)} can give are not used: not every policy has them")
         known = [actor for actor in actors if actor.bounds is not None]
-        bounds = self.bounds or (known[0].bounds if known else None)
+        bounds = bounds_of(self.bounds) if self.bounds is not None else known[0].bounds if known else None
         for actor in known:
             if (
                 actor.bounds is not None
