@@ -14,7 +14,8 @@ FLOW = [
     "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
     "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
     "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "sampling", "labelled",
-    "bandits", "simulator", "demo", "cli",
+    "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts",
+    "episodes", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",
