@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
@@ -54,10 +54,17 @@ def printed_table(label: str) -> dict[Key, str]:
     return {(line["row"], line["column"]): line["printed"] for line in csv.DictReader(io.StringIO(text))}
 
 
-def beside_printed(label: str, reproduced: Mapping[Key, tuple[float, float]]) -> list[Entry]:
-    """Every entry of a printed table with its reproduction, given as (row, column) -> (number, standard error)."""
+def beside_printed(
+    label: str, reproduced: Mapping[Key, tuple[float, float]], rows: Container[str] | None = None
+) -> list[Entry]:
+    """Every entry of a printed table with its reproduction, given as (row, column) -> (number, standard error).
+
+    `rows` leaves out the others, where only some were run.
+    """
     entries = []
     for (row, column), text in printed_table(label).items():
+        if rows is not None and row not in rows:
+            continue
         value, error = reproduced[row, column]
         entries.append(Entry(row, column, text, value, math.hypot(error, last_digit(text) / math.sqrt(24))))
     return entries

@@ -1,4 +1,4 @@
-"""Runs one cell of Example 3: trains the policies of one seed, or logs them, replays them and finds their true values."""
+"""Runs one cell of Example 3: trains policies, or deploys them for logs, replays and true values."""
 
 from __future__ import annotations
 

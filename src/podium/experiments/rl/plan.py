@@ -1,4 +1,4 @@
-"""Example 3's plan: environments, algorithms and the cells of one run, each training seed in every environment first."""
+"""Example 3's plan: environments, algorithms, sizes, and the cells of a run, one training at a time everywhere."""
 
 from __future__ import annotations
 

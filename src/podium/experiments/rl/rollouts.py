@@ -105,8 +105,8 @@ class Simulations:
         last = np.full(count, horizon) if steps is None else steps
         now = np.zeros((len(self.simulations), self.observations), np.float32)
         with silence():
-            for i, seed in enumerate(resets):
-                now[i] = self.simulations[i].reset(seed=int(seed))[0]
+            for simulation, row, seed in zip(self.simulations, now, resets.tolist(), strict=False):
+                row[:] = simulation.reset(seed=seed)[0]
         if draws is not None:
             torch.manual_seed(draws)
         ended = np.zeros(count, bool)
