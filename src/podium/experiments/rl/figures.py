@@ -56,6 +56,7 @@ def score_figure(results: Sequence[EnvironmentResults]) -> Figure:
         axes.set_title(result.name)
         axes.set_xticks(range(len(METHODS)), METHODS)
         axes.grid(visible=False, axis="x")
+        axes.set_xlim(-0.6, len(METHODS) - 0.4)
         axes.set_ylim(-0.05, 1.05)
     for axes in grid[::COLUMNS]:
         axes.set_ylabel("comparison score")
@@ -103,7 +104,8 @@ def reading_figure(results: Sequence[EnvironmentResults]) -> Figure:
         axes.set_title(result.name)
         axes.set_xticks(range(len(METHODS)), METHODS)
         axes.grid(visible=False, axis="x")
-        axes.set_ylim(0, 1)
+        axes.set_xlim(-0.6, len(METHODS) - 0.4)
+        axes.set_ylim(0, 1.03)
     for axes in grid[::COLUMNS]:
         axes.set_ylabel("average score")
     from matplotlib.lines import Line2D
@@ -134,6 +136,7 @@ def truth_figure(results: Sequence[EnvironmentResults]) -> Figure:
                   markeredgewidth=2.2)  # fmt: skip
         axes.set_title(f"{result.name}\n{np.mean(truth.unclear):.0%} of pairs within 2 SE", fontsize=9)
         axes.set_xticks(range(len(ALGORITHMS)), ALGORITHMS)
+        axes.set_xlim(-0.6, len(ALGORITHMS) - 0.4)
         axes.grid(visible=False, axis="x")
     for axes in grid[::COLUMNS]:
         axes.set_ylabel("true value (return in 100 steps)")

@@ -5,6 +5,7 @@ Everything is computed from cached episodes, so another reading costs seconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -28,15 +29,14 @@ class Reading:
         step of its own episode from the same reset, as the authors' program does
     coordinates : how the proxies of several coordinates become one, see `podium.proxy.log_proxy`
     constant : added to each propensity before dividing by it; the authors' program adds 1e-6
-    ties : "exact": the sign of a difference of estimates is that of the exact number, however small; "rounded":
-        estimates are float64 numbers first, as in any program, so that two that differ in the 17th digit are equal,
-        and a pair of equals counts as rightly compared
+    past_end : whether a policy's own episode that ends before the logged one is followed past its end, as long as the
+        logged one lasts; otherwise the comparison stops there
     """
 
     actions: str = "logged"
     coordinates: Coordinates = "mean"
     constant: float = 0.0
-    ties: str = "rounded"
+    past_end: bool = True
 
 
 TEXT, PROGRAM = "text", "program"
@@ -48,6 +48,7 @@ def all_readings(constant: float = 0.0) -> dict[str, Reading]:
     return {
         TEXT: Reading(constant=constant),
         "own way": Reading(actions="own", constant=constant),
+        "own way to its end": Reading(actions="own", constant=constant, past_end=False),
         "step": Reading(coordinates="step", constant=constant),
         "exponent": Reading(coordinates="exponent", constant=constant),
         "p + 1e-6": Reading(constant=PROGRAM_CONSTANT),
@@ -61,14 +62,17 @@ def log_probabilities(cell: Arrays, reading: Reading) -> Floats:
     theirs, ours = cell["actions"], cell["at_logged" if reading.actions == "logged" else "own"]
     logs, episodes, policies = ours.shape[:3]
     flat = (logs * episodes, *theirs.shape[2:])
-    proxies = [
-        log_proxy(
-            ours[:, :, j].reshape(flat), theirs.reshape(flat), cell["low"], cell["high"], cell["lengths"].ravel(),
+    found = []
+    for j in range(policies):
+        lengths = cell["lengths"]
+        if reading.actions == "own" and not reading.past_end:
+            lengths = np.minimum(lengths, cell["own_lengths"][:, :, j])
+        proxy = log_proxy(
+            ours[:, :, j].reshape(flat), theirs.reshape(flat), cell["low"], cell["high"], lengths.ravel(),
             reading.coordinates,
-        ).reshape(logs, episodes)
-        for j in range(policies)
-    ]  # fmt: skip
-    return np.stack(proxies, axis=2)
+        )  # fmt: skip
+        found.append(proxy.reshape(logs, episodes))
+    return np.stack(found, axis=2)
 
 
 def log_weights(cell: Arrays, reading: Reading) -> dict[str, Floats]:
@@ -101,22 +105,20 @@ def right_pairs(cell: Arrays, reading: Reading) -> NDArray[np.bool_]:
     right = np.zeros((len(rewards), len(METHODS), len(pairs)), bool)
     for m, method in enumerate(METHODS):
         shift = baseline if method in ("LDE", "DRE") else np.zeros_like(baseline)
-        signs = pair_signs(rewards - shift, shift[:, 0], weights[method], pairs, reading.ties)
+        signs = pair_signs(rewards - shift, weights[method], pairs)
         right[:, m] = signs * np.sign([truth[a] - truth[b] for a, b in pairs]) >= 0
     return right
 
 
-def pair_signs(rewards: Floats, shift: Floats, weights: Floats, pairs: list[tuple[int, int]], ties: str) -> Floats:
-    """(L, P) sign of the difference of two policies' estimates: rewards (L, N) times exp of weights (L, N, J)."""
-    if ties == "rounded":
-        with np.errstate(over="ignore"):
-            scale = np.minimum(np.exp(weights), 1e300)
-        values = shift[:, None] + np.einsum("ln,lnj->lj", rewards, scale) / rewards.shape[1]
-        return np.stack([np.sign(values[:, a] - values[:, b]) for a, b in pairs], axis=1)
+def pair_signs(rewards: Floats, weights: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
+    """(L, P) sign of the difference of two policies' estimates, rewards (L, N) times exp of log weights (L, N, J).
+
+    Both are divided by their largest weight first, which changes no sign and loses nothing to under- or overflow.
+    """
     signs = []
     for a, b in pairs:
         both = weights[:, :, [a, b]]
         top = both.max(axis=(1, 2), keepdims=True)
-        scaled = np.exp(both - np.where(np.isfinite(top), top, 0.0))  # a common factor changes no sign
+        scaled = np.exp(both - np.where(np.isfinite(top), top, 0.0))
         signs.append(np.sign(np.einsum("ln,ln->l", rewards, scaled[:, :, 0] - scaled[:, :, 1])))
     return np.stack(signs, axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -32,18 +33,25 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Nothing reaches standard output: pybullet's C code prints `argv[0]=` there for each simulation."""
-    sys.stdout.flush()
+    """Nothing reaches standard output: pybullet's C code prints when it is loaded, and `argv[0]=` in each simulation."""
+    flush_output()
     kept = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 1)
         yield
     finally:
-        sys.stdout.flush()
+        flush_output()
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nowhere)
+
+
+def flush_output() -> None:
+    """Empty Python's buffer of standard output and C's own, which would otherwise come out later."""
+    sys.stdout.flush()
+    if os.name == "posix":
+        ctypes.CDLL(None).fflush(None)
 
 
 def make_environment(name: str) -> Any:
