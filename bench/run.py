@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from example1 import bench_command, bench_example1
+from example3 import bench_example3
 
 import podium
 from podium.bootstrap import bootstrap_differences
@@ -154,5 +155,6 @@ if __name__ == "__main__":
         bench_obp(size)
     bench_example1(report)
     bench_command(report, cpu_of)
+    bench_example3(report, cpu)
     if failures:
         sys.exit("not reached: " + "; ".join(failures))

@@ -32,18 +32,21 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Nothing reaches standard output: pybullet's C code prints when it is loaded, and `argv[0]=` in each simulation."""
+def silence(*streams: int) -> Iterator[None]:
+    """Nothing reaches standard output (1), or the streams given, not even from C: pybullet prints `argv[0]=` there."""
+    streams = streams or (1,)
     flush_output()
-    kept = os.dup(1)
+    kept = [os.dup(stream) for stream in streams]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 1)
+        for stream in streams:
+            os.dup2(nowhere, stream)
         yield
     finally:
         flush_output()
-        os.dup2(kept, 1)
-        os.close(kept)
+        for stream, copy in zip(streams, kept, strict=True):
+            os.dup2(copy, stream)
+            os.close(copy)
         os.close(nowhere)
 
 
@@ -58,7 +61,10 @@ def make_environment(name: str) -> Any:
     """A PyBullet environment of the paper."""
     try:
         import gymnasium
-        import pybullet_envs_gymnasium  # noqa: F401  (registers the environments)
+
+        if "pybullet_envs_gymnasium" not in sys.modules:  # it registers the environments; pybullet tells its build time
+            with silence(1, 2):
+                import pybullet_envs_gymnasium  # noqa: F401
     except ImportError as error:
         raise MissingExtra(error.name or "pybullet_envs_gymnasium", "rl", "Example 3") from error
     return gymnasium.make(f"{name}BulletEnv-v0", disable_env_checker=True)
