@@ -46,7 +46,7 @@ clean: ## remove all that these commands have made
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A Python without ensurepip (Debian without python3-venv) lends its own pip.
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml constraints/cpu-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "podium needs Python 3.11 or newer, which '$(PYTHON)' is not." \
 			"Try: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -54,7 +54,8 @@ clean: ## remove all that these commands have made
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv >/dev/null 2>&1 \
 		|| { $(PYTHON) -m venv --clear --without-pip .venv \
 			&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints/cpu-torch.txt --editable '.[dev]'
 	@touch $@
 
 # Open Bandit Pipeline lives in an environment of its own: it declares Python < 3.11 and wants torch.

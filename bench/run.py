@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from episodes import bench_proxy
 from example1 import bench_command, bench_example1
 from example3 import bench_example3
 
@@ -156,5 +157,6 @@ if __name__ == "__main__":
     bench_example1(report)
     bench_command(report, cpu_of)
     bench_example3(report, cpu)
+    bench_proxy(report, cpu)
     if failures:
         sys.exit("not reached: " + "; ".join(failures))

@@ -20,7 +20,7 @@ from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
 if TYPE_CHECKING:
-    from podium import bandits, theory
+    from podium import bandits, episodes, theory
 
 __version__ = "0.1.0"
 
@@ -45,6 +45,7 @@ __all__ = [
     "compare",
     "compare_states",
     "diagnose",
+    "episodes",
     "evaluate",
     "kendall",
     "plan",
@@ -57,6 +58,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("bandits", "theory"):  # loaded at first use: `import podium` stays cheap
+    if name in ("bandits", "episodes", "theory"):  # loaded at first use: `import podium` stays cheap
         return import_module(f"podium.{name}")
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

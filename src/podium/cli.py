@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from podium import __version__
 from podium.compare import compare, plan
+from podium.comparison import Comparison
 from podium.diagnostics import diagnose
 from podium.display import printable, wrap
 from podium.errors import PodiumError
@@ -75,7 +76,12 @@ def drop_output() -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    result = compare(open_log(options), policies_of(options), bootstrap=options.bootstrap, **judge_options(options))
+    judged = {"bootstrap": options.bootstrap, **judge_options(options)}
+    if options.episodes:
+        result = compare_episodes(options, judged)
+    else:
+        refuse_options(options, ("bounds", "horizon"), "needs --episodes")
+        result = compare(open_log(options), policies_of(options), **judged)
     gate = result.gate(options.gate) if options.gate is not None else None
     if options.html is not None:
         result.report(options.html)
@@ -86,6 +92,23 @@ def run_compare(options: argparse.Namespace) -> int:
         if options.html:
             print(f"\nReport: {options.html}")
     return gate.exit_code if gate is not None else 0
+
+
+def compare_episodes(options: argparse.Namespace, judged: dict[str, Any]) -> Comparison:
+    """The comparison on a file of recorded steps."""
+    from podium.episodes import compare as compare_recorded
+    from podium.episodes import read
+
+    refuse_options(options, ("propensity", "time", "unit", "text", "actions"), "has no meaning with --episodes")
+    steps = read(options.log, action=options.action, reward=options.reward, observation=options.state or ())
+    judged["estimator"] = judged["estimator"] or "LDE"
+    return compare_recorded(steps, policies_of(options) or {}, bounds=options.bounds, horizon=options.horizon, **judged)
+
+
+def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            raise PodiumError(f"--{name} {why}", hint="see podium compare --help.")
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -298,6 +321,11 @@ def build_parser() -> argparse.ArgumentParser:
     compare_.add_argument("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     compare_.add_argument("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     compare_.add_argument("--html", metavar="FILE", help="also write a report")
+    compare_.add_argument("--episodes", action="store_true", help="LOG has one row per step of recorded episodes")
+    compare_.add_argument("--horizon", type=int, metavar="T", help="with --episodes: steps of an episode that count")
+    compare_.add_argument(
+        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="with --episodes: of the actions"
+    )
     compare_.set_defaults(run=run_compare)
 
     plan_ = commands.add_parser("plan", help="rows needed, and what to log more of")

@@ -49,20 +49,27 @@ class Policy:
     source : column name, array, callable, classifier, table keyed by state, action, or SQL expression
     kind : one of `KINDS`; None decides by what `source` is
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
+    ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"
 
     Examples
     --------
     >>> Policy([0, 1, 1], kind="probabilities")
-    Policy(source=[0, 1, 1], kind='probabilities', proxy=False)
+    Policy(source=[0, 1, 1], kind='probabilities', proxy=False, ratios=None)
     """
 
     source: Any = None
     kind: str | None = None
     proxy: bool = False
+    ratios: Any = None
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in KINDS:
             raise PodiumError(f"unknown kind of policy {self.kind!r}", hint="the kinds are " + ", ".join(KINDS) + ".")
+        if self.ratios is not None and self.kind != "probabilities":
+            raise PodiumError(
+                f"ratios belong to probabilities of logged actions; the kind is {self.kind!r}",
+                hint='give podium.Policy(x, kind="probabilities", ratios=...).',
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,7 @@ class Draft:
     matrix: Floats | None = None  # (N, len(labels))
     chosen: Codes | None = None  # (N,) into labels
     proxy: bool = False
+    ratios: Floats | None = None  # (N,)
 
 
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:
@@ -150,7 +158,7 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
 
 def check_draft(name: str, draft: Draft, log: Log) -> Draft:
     """A policy has one row per log row, sums to 1, and agrees with itself."""
-    for part in (draft.logged, draft.matrix, draft.chosen):
+    for part in (draft.logged, draft.matrix, draft.chosen, draft.ratios):
         if part is not None and len(part) != len(log):
             raise PodiumError(
                 f"policy {name!r} has {count(len(part), 'row')}; the log has {count(len(log), 'row')}",

@@ -107,7 +107,9 @@ def row_terms(
     seed: int = 0,
 ) -> RowTerms:
     """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
-    if estimator.uses_propensity and log.propensities is None:
+    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
+    divided = bool(ratios) and len(ratios) == len(policies)  # pi/p was given, free of underflow
+    if estimator.uses_propensity and log.propensities is None and not divided:
         raise Unavailable(
             f"{estimator.name} needs the probability of each logged action, and the log has none",
             hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
@@ -133,8 +135,10 @@ def row_terms(
         rows=rows,
         reward=log.rewards[rows],
         baseline=without_rounding(fitted.logged, log.rewards[rows]),
-        policy=tuple(p.logged for p in policies),
-        propensity=log.propensities[rows] if estimator.uses_propensity and log.propensities is not None else None,
+        policy=ratios if divided else tuple(p.logged for p in policies),
+        propensity=log.propensities[rows]
+        if estimator.uses_propensity and not divided and log.propensities is not None
+        else None,
         per_policy=per_policy,
         shared=shared,
         scale=scale,

@@ -86,6 +86,7 @@ def read_probabilities(name: str, policy: Policy, log: Log) -> Draft:
         "probabilities",
         logged=probabilities(policy.source, f"policy {name!r}", 1, policy.proxy),
         proxy=policy.proxy,
+        ratios=None if policy.ratios is None else probabilities(policy.ratios, f"policy {name!r}: ratios", 1, True),
     )
 
 
@@ -106,6 +107,10 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
             f"policy {name!r} is no model: {type(model).__name__} has neither predict_proba nor predict",
             hint="say what it is with podium.Policy(x, kind=...).",
         )
+    if hasattr(model, "action_space") and hasattr(model, "observation_space"):
+        from podium.sb3 import read_model_choices
+
+        return read_model_choices(name, model, log)
     states = model_states(model, log)
     if hasattr(model, "predict_proba"):
         matrix = probabilities(call(name, model.predict_proba, states), f"policy {name!r}", 2, policy.proxy)
@@ -117,7 +122,7 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
             )
         return Draft("model", labels=labels, matrix=matrix, proxy=policy.proxy)
     answer = call(name, model.predict, states)
-    answer = answer[0] if isinstance(answer, tuple) else answer  # Stable-Baselines3: (actions, hidden state)
+    answer = answer[0] if isinstance(answer, tuple) else answer  # (actions, hidden state)
     return read_actions(name, Policy(answer), log)
 
 

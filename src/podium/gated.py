@@ -37,6 +37,7 @@ BLOCK = 1 << 14
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 SEEKS = "The logger seems to seek reward"
+PROXIES = "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +177,8 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
     known = dre is not None and bool(np.isfinite(dre.design).all())
     path = np.where(use_lde | (dre is None), "LDE", "DRE")
     silent = [why_silent(gates, bool(lde_taken), known, lde.rows) for lde_taken in use_lde]
+    if any(p.proxy for p in policies):
+        silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     silent = [
         reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")

@@ -25,6 +25,7 @@ class PolicyRows:
     matrix: Floats | None = None  # (N, A)
     chosen: Codes | None = None  # (N,), for a deterministic policy
     proxy: bool = False
+    ratios: Floats | None = None  # (N,) pi(a_n|s_n)/p_n, where they were given
 
     @property
     def has_full(self) -> bool:
@@ -140,7 +141,7 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
         return PolicyRows(name, draft.kind, (chosen == log.action_codes).astype(float), chosen=chosen)
     if draft.matrix is None:
         assert draft.logged is not None
-        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy)
+        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios)
     matrix = draft.matrix
     if draft.labels != log.action_space:
         matrix = np.zeros((len(log), log.n_actions))

@@ -1,7 +1,7 @@
 """SPEC strings: policies named on the command line.
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · uniform · logged · sql:EXPRESSION ·
-package.module:object · model.skops
+package.module:object · model.skops · sb3:ALGO:model.zip
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from podium.errors import MissingExtra, PodiumError
 from podium.frames import ColumnTable
 from podium.log import Log
 
-FORMS = "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops"
+FORMS = (
+    "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops, "
+    "sb3:ALGO:model.zip"
+)
 
 
 def parse_spec(spec: str, log: Log) -> Policy:
@@ -26,6 +29,10 @@ def parse_spec(spec: str, log: Log) -> Policy:
     head, _, rest = spec.partition(":")
     if head in ("column", "constant", "sql") and rest:
         return Policy(rest, kind=head)
+    if head == "sb3":
+        from podium.sb3 import load_model
+
+        return Policy(load_model(spec), kind="model")
     ending = Path(spec).suffix.lower()
     if ending == ".skops":
         return Policy(load_skops(Path(spec)), kind="model")

@@ -1,0 +1,169 @@
+"""Policies that act: whatever turns observations into actions, or says how probable actions are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.bounds import Bounds, bounds_of, is_discrete
+from podium.columns import Floats
+from podium.errors import PodiumError, count
+from podium.sb3 import is_model, load_model
+from podium.specs import load_object
+
+CLOSE = 1e-5  # single precision: the same network answers slightly differently to batches of different sizes
+FORMS = (
+    "a policy is a function of an observation (or a batch of them), a Stable-Baselines3 model, an object with "
+    "predict(observations), one with log_prob(observations, actions), 'sb3:ALGO:model.zip' or 'package.module:object'."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Actor:
+    """One policy: how it acts on a batch of observations, and its log-densities, where it has them."""
+
+    name: str
+    act: Callable[[NDArray[Any], int], Any] | None  # observations and the number of an action's coordinates
+    density: Callable[[NDArray[Any], NDArray[Any]], Any] | None
+    bounds: Bounds | None
+
+    def actions(self, observations: NDArray[Any], logged: NDArray[Any]) -> Floats:
+        """(M, d) what the policy would have done where the logged actions (M, d) were taken."""
+        assert self.act is not None
+        answer = self._call(self.act, observations, logged[0].size)
+        if answer.size != logged.size or len(np.atleast_1d(answer)) != len(logged):
+            raise PodiumError(
+                f"policy {self.name!r} gives actions of shape {answer.shape} for {count(len(logged), 'observation')}; "
+                f"the logged ones have {logged.shape}",
+                hint="it must give one action per observation, with the coordinates of the logged actions.",
+            )
+        return answer.reshape(logged.shape)
+
+    def log_densities(self, observations: NDArray[Any], actions: NDArray[Any]) -> Floats:
+        """(M,) log pi(a_t|s_t) of every logged step."""
+        assert self.density is not None
+        answer = self._call(self.density, observations, actions)
+        if answer.shape not in ((len(actions),), (len(actions), 1)):
+            raise PodiumError(
+                f"policy {self.name!r} gives log-densities of shape {answer.shape} for {count(len(actions), 'step')}",
+                hint="log_prob(observations, actions) gives one number per step; add up the coordinates.",
+            )
+        return answer.reshape(-1)
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Floats:
+        try:
+            answer = function(*arguments)
+            if hasattr(answer, "detach"):  # a torch tensor
+                answer = answer.detach().cpu().numpy()
+            return np.asarray(answer, dtype=np.float64)
+        except PodiumError:
+            raise
+        except (Exception, SystemExit) as error:
+            shapes = " and ".join(str(x.shape) for x in arguments if isinstance(x, np.ndarray))
+            raise PodiumError(
+                f"policy {self.name!r} failed on the logged steps: {type(error).__name__}: {error}",
+                hint=f"it was called with arrays of shape {shapes}.",
+            ) from error
+
+
+def as_actor(name: str, policy: Any) -> Actor:
+    """Read a policy in any form that acts."""
+    if isinstance(policy, str):
+        policy = load_spec(policy)
+    density = getattr(policy, "log_prob", None)
+    space = getattr(policy, "action_space", None)
+    bounds = None if space is None or is_discrete(space) else bounds_of(space)
+    if is_model(policy) or hasattr(policy, "predict"):
+        if is_discrete(space) and density is None:
+            bounds_of(space)  # says that the proxy is for continuous actions
+        return Actor(name, batch_predict(policy), density, bounds)
+    if callable(policy):
+        if density is None and takes_two(policy):
+            return Actor(name, None, policy, bounds)
+        return Actor(name, Answers(name, policy), density, bounds)
+    if density is not None:
+        return Actor(name, None, density, bounds)
+    raise PodiumError(f"policy {name!r} cannot act: it is {type(policy).__name__}", hint=FORMS)
+
+
+def load_spec(spec: str) -> Any:
+    """A policy named by a text."""
+    head, _, rest = spec.partition(":")
+    if head == "sb3":
+        return load_model(spec)
+    if rest and all(part.isidentifier() for part in head.split(".")):
+        return load_object(head, rest, "policy")
+    raise PodiumError(f"unknown policy {spec!r}", hint=FORMS)
+
+
+def takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function needs two arguments: observations and actions."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in places and p.default is inspect.Parameter.empty for p in parameters) == 2
+
+
+def batch_predict(model: Any, deterministic: bool = True) -> Callable[[NDArray[Any], int], Any]:
+    """`predict` of a model on a batch, without exploration where it can be asked for."""
+    try:
+        asks = "deterministic" in inspect.signature(model.predict).parameters
+    except (TypeError, ValueError):
+        asks = False
+
+    def predict(observations: NDArray[Any], width: int) -> Any:
+        answer = model.predict(observations, deterministic=deterministic) if asks else model.predict(observations)
+        return answer[0] if isinstance(answer, tuple) else answer  # Stable-Baselines3: (actions, hidden state)
+
+    return predict
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A plain function on a batch of observations: at once where it takes batches, one by one otherwise.
+
+    A function may be written for one observation or for many, and one written for one may answer a batch with
+    something else of the right shape. So its answers to the batch count only where they equal those to single
+    observations.
+    """
+
+    name: str
+    function: Callable[[NDArray[Any]], Any]
+
+    def __call__(self, observations: NDArray[Any], width: int) -> Floats:
+        rows = sorted({0, len(observations) // 2, len(observations) - 1})
+        single = self.one_by_one(observations[rows], width)
+        if single is not None and not same(single, self.one_by_one(observations[rows], width)):
+            raise PodiumError(
+                f"policy {self.name!r} acts at random: it gave two actions for one observation",
+                hint="give its most likely action, or log_prob(observations, actions).",
+            )
+        try:
+            batch = np.asarray(self.function(observations), dtype=np.float64)
+        except Exception:
+            if single is None:
+                raise
+            batch = np.empty(0)
+        if single is None or (batch.shape[:1] == (len(observations),) and same(batch[rows], single)):
+            return batch
+        return np.stack([np.asarray(self.function(o), dtype=np.float64).reshape(width) for o in observations])
+
+    def one_by_one(self, observations: NDArray[Any], width: int) -> Floats | None:
+        """Its answers to single observations; None where it takes none."""
+        try:
+            return np.stack([np.asarray(self.function(o), dtype=np.float64).reshape(width) for o in observations])
+        except Exception:
+            return None
+
+
+def same(a: Floats, b: Floats | None) -> bool:
+    if b is None or a.size != b.size:
+        return False
+    return np.allclose(a.reshape(-1), b.reshape(-1), rtol=CLOSE, atol=CLOSE, equal_nan=True)

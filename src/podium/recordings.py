@@ -1,0 +1,163 @@
+"""Recorded episodes: one `Episode` from whatever holds observations, actions and rewards, Minari datasets included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.bounds import Bounds, bounds_of, is_discrete
+from podium.columns import Floats
+from podium.errors import PodiumError, count, show_value
+
+PARTS = ("observations", "actions", "rewards")
+NAMES = (*PARTS, "terminated", "terminations", "behavior")
+FORMS = "give Episode(observations, actions, rewards), a mapping or an object with those names, or a tuple of the three"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Episode:
+    """One recorded episode of T steps.
+
+    Parameters
+    ----------
+    observations : (T, ...) what was seen before each action; a last one, after the final step, is dropped
+    actions : (T, d) or (T,) what was done
+    rewards : (T,)
+    terminated : whether the environment ended the episode (True) or the recording stopped (False); None: not known
+    behavior : the name of the policy that acted, if known
+    bounds : of the action space, if known
+
+    Examples
+    --------
+    >>> Episode(observations=[[0.0], [0.5]], actions=[0.1, 0.2], rewards=[1.0, 2.0])
+    Episode: 2 steps, return 3
+    """
+
+    observations: NDArray[Any]
+    actions: NDArray[Any]
+    rewards: Floats
+    terminated: bool | None = None
+    behavior: str | None = None
+    bounds: Bounds | None = None
+
+    def __post_init__(self) -> None:
+        rewards = numeric("rewards", self.rewards)
+        if rewards.ndim != 1:
+            raise PodiumError(
+                f"rewards must have one number per step; their shape is {rewards.shape}", hint=FORMS + "."
+            )
+        steps = len(rewards)
+        if steps == 0:
+            raise PodiumError("the episode has no steps", hint="leave empty episodes out.")
+        observations, actions = numeric("observations", self.observations), numeric("actions", self.actions)
+        if observations.ndim == 0 or len(observations) not in (steps, steps + 1):
+            raise PodiumError(
+                f"there are {count(steps, 'reward')} and {count(size(observations), 'observation')}",
+                hint="give one observation per step, with or without the one after the last step.",
+            )
+        if size(actions) != steps:
+            raise PodiumError(
+                f"there are {count(steps, 'reward')} and {count(size(actions), 'action')}",
+                hint="give one action per step.",
+            )
+        if actions.size == 0:
+            raise PodiumError("its actions have no coordinates", hint="an action is at least one number.")
+        observations = observations[:steps]
+        for name, values in zip(PARTS, (observations, actions, rewards), strict=True):
+            refuse_steps(name, "must be finite numbers", ~np.isfinite(values), values, "repair or drop the episode.")
+        ended = None if self.terminated is None else bool(np.any(self.terminated))
+        parts = {"observations": observations, "actions": actions, "rewards": rewards, "terminated": ended}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return f"Episode: {count(len(self), 'step')}, return {self.rewards.sum():g}"
+
+
+def numeric(name: str, values: Any) -> NDArray[Any]:
+    """An array of numbers; whole numbers stay whole."""
+    if isinstance(values, Mapping):
+        raise PodiumError(
+            f"{name} are a mapping of {', '.join(map(str, values))}",
+            hint="flatten them into one array per step, and give policies that take it.",
+        )
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiu":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise PodiumError(
+            f"{name} must be numbers, the same count in every step", hint=f"{FORMS}; an array each."
+        ) from error
+    return array.astype(np.float64) if name == "rewards" else array
+
+
+def size(array: NDArray[Any]) -> int:
+    return len(array) if array.ndim else 0
+
+
+def refuse_steps(what: str, rule: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> None:
+    """Raise if any step is bad, naming the first one (from 1), its value, and the count."""
+    flat, cells = bad.reshape(len(bad), -1), values.reshape(len(bad), -1)
+    steps = np.flatnonzero(flat.any(axis=1))
+    if steps.size:
+        t = int(steps[0])
+        value = show_value(cells[t, int(flat[t].argmax())])
+        raise PodiumError(f"{what} {rule}; step {t + 1} holds {value} ({count(steps.size, 'step')})", hint=hint)
+
+
+def as_episodes(source: Any) -> tuple[Episode, ...]:
+    """Episodes from a list of them in any form, or a Minari dataset; all of one shape."""
+    if isinstance(source, Episode | Mapping | str | bytes) or not isinstance(source, Iterable):
+        raise PodiumError(f"episodes must be a list of episodes; it is {type(source).__name__}", hint=FORMS + ".")
+    episodes = []
+    for number, item in enumerate(source, start=1):
+        try:
+            episodes.append(as_episode(item))
+        except PodiumError as error:
+            raise PodiumError(f"episode {number}: {error.message}", hint=error.hint) from error
+    if not episodes:
+        raise PodiumError("there are no episodes", hint="a comparison needs at least one.")
+    check_shapes(episodes)
+    space = getattr(source, "action_space", None)  # of a Minari dataset
+    if space is not None and not is_discrete(space):
+        bounds = bounds_of(space)
+        episodes = [e if e.bounds is not None else replace(e, bounds=bounds) for e in episodes]
+    return tuple(episodes)
+
+
+def as_episode(item: Any) -> Episode:
+    """One episode in any of its forms."""
+    if isinstance(item, Episode):
+        return item
+    if isinstance(item, Sequence) and not isinstance(item, str | bytes) and len(item) in (3, 4):
+        return Episode(*item)
+    parts: dict[str, Any] = (
+        dict(item) if isinstance(item, Mapping) else {name: getattr(item, name, None) for name in NAMES}
+    )
+    missing = [name for name in PARTS if parts.get(name) is None]
+    if missing:
+        raise PodiumError(f"it has no {missing[0]}", hint=FORMS + ".")
+    ended = parts.get("terminated")
+    ended = parts.get("terminations") if ended is None else ended  # Minari has one per step
+    return Episode(parts["observations"], parts["actions"], parts["rewards"], ended, parts.get("behavior"))
+
+
+def check_shapes(episodes: Sequence[Episode]) -> None:
+    """Every observation has the size of the first, and so has every action."""
+    first = episodes[0]
+    for number, episode in enumerate(episodes[1:], start=2):
+        for name in ("observations", "actions"):
+            here, there = getattr(episode, name).shape[1:], getattr(first, name).shape[1:]
+            if here != there:
+                raise PodiumError(
+                    f"episode {number}: {name} of shape {here}, where those of episode 1 have {there}",
+                    hint="compare episodes of one environment.",
+                )

@@ -1,0 +1,99 @@
+"""Record episodes of a policy in a Gymnasium environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.actors import batch_predict, load_spec
+from podium.bounds import bounds_of, is_discrete
+from podium.errors import MissingExtra, PodiumError, show_value
+from podium.recordings import Episode
+from podium.sb3 import seeded
+
+
+def record(
+    env: Any,
+    policy: Any,
+    episodes: int = 1,
+    horizon: int | None = None,
+    seed: int = 0,
+    *,
+    name: str | None = None,
+    deterministic: bool = False,
+) -> list[Episode]:
+    """Let a policy act in an environment and keep what happened.
+
+    Parameters
+    ----------
+    env : a Gymnasium environment, or the name of one
+    policy : a function of an observation, a Stable-Baselines3 model, or an object with `predict`
+    episodes : how many
+    horizon : the longest episode; without it, until the environment ends
+    seed : of the environment and of a model's exploration; the same seed gives the same episodes
+    name : of the policy, kept as `Episode.behavior`
+    deterministic : without a model's exploration; a log should have it
+
+    Returns
+    -------
+    Episodes with the actions as the environment got them: inside its bounds.
+    """
+    for what, value in (("episodes", episodes), ("horizon", 1 if horizon is None else horizon)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise PodiumError(f"{what} must be a whole number from 1 on; it is {show_value(value)}", hint="use 100.")
+    if isinstance(policy, str):
+        policy = load_spec(policy)
+    if isinstance(env, str):
+        try:
+            import gymnasium
+        except ImportError as error:
+            raise MissingExtra("gymnasium", "rl", "making an environment by name") from error
+        made = gymnasium.make(env)
+        try:
+            return record(made, policy, episodes, horizon, seed, name=name, deterministic=deterministic)
+        finally:
+            made.close()
+    bounds = None if is_discrete(env.action_space) else bounds_of(env.action_space)
+    act = single_action(policy, deterministic)
+    seeds = np.random.SeedSequence(seed).generate_state(episodes + 1)
+    found = []
+    with seeded(policy, int(seeds[-1])):
+        for number in range(episodes):
+            observation, _ = env.reset(seed=int(seeds[number]))
+            observations: list[Any] = []
+            actions: list[Any] = []
+            rewards: list[float] = []
+            terminated = False
+            while not terminated and (horizon is None or len(rewards) < horizon):
+                action = act(observation).reshape(env.action_space.shape)
+                if bounds is None:
+                    action = action.astype(env.action_space.dtype)
+                    sent: Any = action.item() if action.ndim == 0 else action
+                else:
+                    sent = action = np.clip(action, env.action_space.low, env.action_space.high)
+                observations.append(np.array(observation))
+                actions.append(np.asarray(action))
+                observation, reward, terminated, truncated, _ = env.step(sent)
+                rewards.append(float(reward))
+                if truncated:
+                    break
+            found.append(
+                Episode(np.array(observations), np.array(actions), np.array(rewards), terminated, name, bounds)
+            )
+    return found
+
+
+def single_action(policy: Any, deterministic: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The policy on one observation."""
+    if hasattr(policy, "predict"):
+        predict = batch_predict(policy, deterministic)
+        return lambda observation: np.asarray(predict(np.asarray(observation)[None], 0))[0]
+    if not callable(policy):
+        raise PodiumError(
+            f"a policy that is {type(policy).__name__} cannot act",
+            hint="give a function of an observation, or a model.",
+        )
+    return lambda observation: np.asarray(policy(observation))
