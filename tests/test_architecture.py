@@ -19,7 +19,9 @@ FLOW = [
 EXPERIMENTS = [
     "progress", "runner", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel", "synthetic.details",
     "synthetic.cells", "synthetic.measures", "synthetic.results", "synthetic.verdicts", "synthetic.deviations",
-    "synthetic.figures", "synthetic.surfaces", "synthetic.outputs", "synthetic",
+    "synthetic.figures", "synthetic.surfaces", "synthetic.outputs", "synthetic", "rl.plan", "rl.training",
+    "rl.rollouts", "rl.cells", "rl.readings", "rl.measures", "rl.verdicts", "rl.results", "rl.deviations", "rl.figures",
+    "rl.outputs", "rl",
 ]  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def test_imports_point_along_the_flow() -> None:
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [m for m in FLOW if f"`{m}.py`" not in page] == []
-    files = ["synthetic/" if m == "synthetic" else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
+    files = [f"{m}/" if m in ("synthetic", "rl") else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
 
 

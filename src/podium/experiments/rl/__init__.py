@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,10 +24,14 @@ from podium.experiments.runner import end_workers, run_cells
 
 __all__ = ["Reproduction", "reproduce"]
 
-PACKAGES = {  # the last would be missed only at the end
-    "torch": "rl", "stable_baselines3": "rl", "gymnasium": "rl", "pybullet_envs_gymnasium": "rl",
-    "matplotlib": "experiments",
-}  # fmt: skip
+PACKAGES = {
+    "torch": "rl,experiments",
+    "stable_baselines3": "rl,experiments",
+    "gymnasium": "rl,experiments",
+    "pybullet_envs_gymnasium": "rl,experiments",
+    "joblib": "experiments",
+    "matplotlib": "experiments",  # which would be missed only at the end
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +72,7 @@ def reproduce(
     workers : processes of one thread each; all cores by default
     scheduler : address of a Dask scheduler whose workers run the cells
     """
-    for package, extra in PACKAGES.items():
-        if find_spec(package) is None:
-            raise MissingExtra(package, extra, "Example 3")
+    check_packages()
     if sb3_defaults not in DEFAULTS:
         raise PodiumError(f"sb3_defaults must be 'paper' or 'current'; it is {sb3_defaults!r}", hint="use 'paper'.")
     seeds = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
@@ -82,6 +85,18 @@ def reproduce(
     names = environments if environments is not None else QUICK_ENVIRONMENTS if quick else ENVIRONMENTS
     plan = Plan(check_environments(names), seeds, sb3_defaults, seed, **(QUICK if quick else {}))
     return run_plan(plan, Path(out), constant, workers, scheduler, quick)
+
+
+def check_packages() -> None:
+    """Say what is not installed before anything runs."""
+    for package, extra in PACKAGES.items():
+        if find_spec(package) is None:
+            if package == "pybullet_envs_gymnasium" and sys.version_info >= (3, 12):
+                raise PodiumError(
+                    f"{package} is not installed; Example 3 needs it, and PyBullet has no packages from Python 3.12 on",
+                    hint="with Python 3.11 run: pip install 'podium[rl,experiments]'",
+                )
+            raise MissingExtra(package, extra, "Example 3")
 
 
 def run_plan(
@@ -99,7 +114,13 @@ def run_plan(
     except OSError as error:
         raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
     run_cells(
-        run_cell, plan.chains, cells, seed=plan.seed, workers=workers, scheduler=scheduler, label="policies and logs"
+        run_cell,
+        plan.chains(cells.parent),
+        cells,
+        seed=plan.seed,
+        workers=workers,
+        scheduler=scheduler,
+        label="policies and logs",
     )
     end_workers()
     run_cells(judge_cell, verdict_cells(plan, cells), cells, seed=plan.seed, workers=workers, label="verdicts")

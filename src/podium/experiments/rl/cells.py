@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from podium.experiments.rl.plan import HORIZON
 from podium.experiments.rl.rollouts import Ints, Simulations
 from podium.experiments.rl.training import one_thread, restore_policies, silence, train_policies
-from podium.experiments.runner import Arrays, Cell
+from podium.experiments.runner import Arrays, Cell, is_finished, load
 
 CHUNK = 500  # observations in one forward pass where nothing is replayed
 
@@ -21,8 +22,10 @@ def run_cell(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None) ->
     environment, defaults = arguments["environment"], arguments["defaults"]
     with one_thread():
         if before is None:
+            folder = Path(arguments["other"])
+            other = load(folder, cell.name) if is_finished(folder, cell.name) else None
             with silence():
-                return train_policies(environment, defaults, arguments["timesteps"], seed)
+                return train_policies(environment, defaults, arguments["timesteps"], seed, other)
         with silence():
             models = list(restore_policies(environment, defaults, before).values())
         with Simulations(environment) as simulations:

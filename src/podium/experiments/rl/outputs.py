@@ -37,9 +37,9 @@ CAPTIONS = {
     "1e-6.",
     "ex3_truth": "True values of all trained policies with two standard errors; red bars are averages over "
     "trainings. Where two policies are worth the same, no score can be near 1.",
-    "ex3_verdicts": "podium's own verdicts at level 0.95 on the same logs, and what a paired t test and a bootstrap "
-    "t on LDE's terms would claim: on the five episodes of one log, and on all episodes of a "
-    "training together.",
+    "ex3_verdicts": "podium's own verdicts at level 0.95 on the same logs, what it would say if it took the proxies "
+    "for probabilities, and what a plain paired t test on LDE's terms says: on the five episodes of one log, and on "
+    "all episodes of a training together.",
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from podium.errors import PodiumError
@@ -39,6 +39,7 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
     "paper": {"DDPG": OFF_POLICY_THEN, "TD3": OFF_POLICY_THEN},
     "current": {},
 }
+CHANGED = ("DDPG", "TD3")  # algorithms whose defaults differ between the two
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,19 @@ class Plan:
         size = "" if full else f"-{self.timesteps}-steps-{self.logs}-logs-{self.rollouts}-rollouts"
         return f"{self.defaults}-seed-{self.seed}{size}"
 
-    @cached_property
-    def chains(self) -> list[list[Cell]]:
-        """For each training: the cell that trains, then the cell that deploys what was trained."""
-        return [self.chain(environment, i) for i in range(self.seeds) for environment in self.environments]
+    @property
+    def other(self) -> Plan:
+        """The same with the other generation's defaults."""
+        return replace(self, defaults=next(name for name in DEFAULTS if name != self.defaults))
 
-    def chain(self, environment: str, training: int) -> list[Cell]:
+    def chains(self, cells: Path) -> list[list[Cell]]:
+        """For each training: the cell that trains, then the cell that deploys what was trained.
+
+        `cells` is the folder in which every plan has its own; a training looks there for the other generation's.
+        """
+        return [self.chain(cells, environment, i) for i in range(self.seeds) for environment in self.environments]
+
+    def chain(self, cells: Path, environment: str, training: int) -> list[Cell]:
         place = 2 * (training * len(ENVIRONMENTS) + ENVIRONMENTS.index(environment))
         return [
             Cell(
@@ -88,6 +96,7 @@ class Plan:
                     "timesteps": self.timesteps,
                     "logs": self.logs,
                     "rollouts": self.rollouts,
+                    "other": str(cells / self.other.name),
                 },
             )
             for i, step in enumerate(("policies", "logs"))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.errors import MissingExtra
-from podium.experiments.rl.plan import ALGORITHMS, DEFAULTS
+from podium.experiments.rl.plan import ALGORITHMS, CHANGED, DEFAULTS
 from podium.experiments.runner import Arrays
 
 BUFFER = 10_000  # transitions kept for off-policy learning: more than are ever seen, so the size changes no number
@@ -82,8 +82,15 @@ def make_model(algorithm: str, environment: Any, defaults: str, seed: int | None
     return getattr(stable_baselines3, algorithm)("MlpPolicy", environment, seed=seed, device="cpu", **options)
 
 
-def train_policies(environment: str, defaults: str, timesteps: int, seed: np.random.SeedSequence) -> Arrays:
+def train_policies(
+    environment: str, defaults: str, timesteps: int, seed: np.random.SeedSequence, other: Arrays | None = None
+) -> Arrays:
     """Train the five policies, each with its own seed and in a new environment.
+
+    Parameters
+    ----------
+    other : the same training with the other generation's defaults; what does not depend on them is taken from it,
+        since it would come out the same
 
     Returns
     -------
@@ -92,6 +99,9 @@ def train_policies(environment: str, defaults: str, timesteps: int, seed: np.ran
     """
     arrays: Arrays = {}
     for algorithm, own in zip(ALGORITHMS, seed.generate_state(len(ALGORITHMS)), strict=True):
+        if other is not None and algorithm not in CHANGED:
+            arrays |= {key: value for key, value in other.items() if key.startswith(f"{algorithm}.")}
+            continue
         env = make_environment(environment)
         try:
             model = make_model(algorithm, env, defaults, seed=int(own >> 1))  # 31 bits, which every generator takes

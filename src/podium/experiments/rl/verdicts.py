@@ -1,7 +1,8 @@
 """podium's own verdicts on the logs of Example 3: five episodes are a severe test of "cannot tell".
 
-The same logs and policies go through `podium.compare`, which may say "cannot tell", and through tests that have no
-such caution; then all logs of one training together.
+The same logs and policies go through `podium.compare`, which may say "cannot tell" and claims nothing from proxies;
+then as if the proxies were probabilities, and through a plain paired t test. All that on each log of five episodes, and
+on all logs of one training together.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from podium.experiments.runner import Arrays, Cell, load
 from podium.log import Log
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}
-PROCEDURES: Mapping[str, str | None] = {"podium": None, "paired t": "paired t", "bootstrap t": "bootstrap t"}
+# Name -> (`verdicts` of `compare`, whether the policies are declared as proxies).
+PROCEDURES: Mapping[str, tuple[str | None, bool]] = {
+    "podium": (None, True),
+    "podium, proxies believed": (None, False),
+    "paired t": ("paired t", False),
+}
 PLACE = 100_000  # verdict cells have seeds of their own
 
 
@@ -46,7 +52,7 @@ class Verdicts:
 def verdict_cells(plan: Plan, folder: Path) -> list[list[Cell]]:
     """One cell for each training: it judges what the cell of its logs holds."""
     chains = []
-    for _, source in plan.chains:
+    for _, source in plan.chains(folder.parent):
         arguments = {"folder": str(folder), "source": source.name}
         chains.append([Cell(source.name.replace("logs", "verdicts", 1), PLACE + source.place, arguments)])
     return chains
@@ -76,12 +82,15 @@ def judge_cell(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None) 
     return {"single": np.array(single, np.int8), "pooled": np.array(pooled, np.int8)}
 
 
-def claims(states: Floats, rewards: Floats, propensities: Floats, proxies: Floats, procedure: str | None) -> list[int]:
+def claims(
+    states: Floats, rewards: Floats, propensities: Floats, proxies: Floats, procedure: tuple[str | None, bool]
+) -> list[int]:
     """What is said of each pair: the episodes are rows, each with an action of its own."""
     usable = propensities if (propensities > 0).all() else None
     log = Log(states.astype(float), np.arange(len(rewards)), rewards, propensities=usable)
-    policies = {name: Policy(proxies[:, j], kind="probabilities", proxy=True) for j, name in enumerate(ALGORITHMS)}
-    result = compare(log, policies, verdicts=procedure)
+    verdicts, proxy = procedure
+    policies = {name: Policy(proxies[:, j], kind="probabilities", proxy=proxy) for j, name in enumerate(ALGORITHMS)}
+    result = compare(log, policies, verdicts=verdicts)
     return [CLAIMS[result.pair(a, b).verdict] for a, b in combinations(ALGORITHMS, 2)]
 
 
