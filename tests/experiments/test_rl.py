@@ -32,6 +32,7 @@ from podium.experiments.runner import load
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
+ROOT = Path(__file__).parents[2]
 FIGURES = ["ex3_comp", "ex3_comp_appendix", "ex3_readings", "ex3_truth", "ex3_verdicts"]
 QUICK = "paper-seed-0-300-steps-4-logs-20-rollouts"
 
@@ -67,7 +68,7 @@ def test_a_cell_has_the_same_seed_whatever_else_is_run() -> None:
 
 
 def test_environments_by_any_of_their_names() -> None:
-    assert check_environments(["Reacher-v0", "Ant", "InvertedPendulumBulletEnv-v0", "Ant"]) == (
+    assert check_environments(["Reacher-v0,Ant", "InvertedPendulumBulletEnv-v0", "Ant"]) == (
         "InvertedPendulum", "Reacher", "Ant",
     )  # fmt: skip
     with pytest.raises(PodiumError, match=r"^there is no environment 'Pong'\n\nHint: choose among InvertedPendulum, "):
@@ -149,6 +150,11 @@ def test_results_are_plain_json(quick: Path) -> None:
     }  # fmt: skip
     assert {"python", "torch", "stable-baselines3", "pybullet"} <= set(results["versions"])
     assert results["environments"]["Reacher"]["tests"] == 8
+
+
+def test_every_deviation_is_in_the_docs() -> None:
+    words = " ".join((ROOT / "docs" / "deviations.md").read_text(encoding="utf-8").split())
+    assert [title for title, text in DEVIATIONS if f"**{title}.** {text}" not in words] == []
 
 
 def test_policies_that_draw_nothing_follow_their_own_log_to_the_last_bit(quick: Path) -> None:

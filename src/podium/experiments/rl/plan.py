@@ -109,8 +109,9 @@ def cell_name(step: str, environment: str, training: int) -> str:
 
 
 def check_environments(names: Iterable[str]) -> tuple[str, ...]:
-    """The environments asked for, without repetition and in the paper's order."""
-    asked = [name.removesuffix("BulletEnv-v0").removesuffix("-v0") for name in names]
+    """The environments asked for, one by one or as "Ant,Reacher", without repetition and in the paper's order."""
+    split = [part.strip() for name in names for part in name.split(",") if part.strip()]
+    asked = [name.removesuffix("BulletEnv-v0").removesuffix("-v0") for name in split]
     for name in asked:
         if name not in ENVIRONMENTS:
             raise PodiumError(f"there is no environment {name!r}", hint=f"choose among {', '.join(ENVIRONMENTS)}.")
