@@ -22,6 +22,7 @@ import numpy as np
 from episodes import bench_proxy
 from example1 import bench_command, bench_example1
 from example2 import bench_example2
+from example3 import bench_example3
 
 import podium
 from podium.bootstrap import bootstrap_differences
@@ -157,6 +158,7 @@ if __name__ == "__main__":
     bench_example1(report)
     bench_command(report, cpu_of)
     bench_example2(report)
+    bench_example3(report, cpu)
     bench_proxy(report, cpu)
     if failures:
         sys.exit("not reached: " + "; ".join(failures))

@@ -26,6 +26,8 @@ EXPERIMENTS = [
     "classification.verdicts", "classification.cells", "classification.measures", "classification.spread",
     "classification.results", "classification.deviations", "classification.figures", "classification.outputs",
     "classification",
+    "rl.plan", "rl.training", "rl.rollouts", "rl.cells", "rl.readings", "rl.measures", "rl.verdicts", "rl.results",
+    "rl.deviations", "rl.figures", "rl.outputs", "rl",
 ]  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def test_imports_point_along_the_flow() -> None:
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [m for m in FLOW if f"`{m}.py`" not in page] == []
-    packages = ("synthetic", "classification")
+    packages = ("synthetic", "classification", "rl")
     files = [f"{m}/" if m in packages else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
 

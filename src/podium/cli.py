@@ -200,6 +200,27 @@ def show_written(folder: Path, table: Table | None) -> int:
     return 0
 
 
+def run_reproduce_rl(options: argparse.Namespace) -> int:
+    from podium.experiments.rl import reproduce
+
+    done = reproduce(
+        options.out,
+        environments=options.environments,
+        seeds=options.seeds,
+        sb3_defaults=options.sb3_defaults,
+        constant=options.constant,
+        quick=options.quick,
+        seed=options.seed,
+        workers=options.workers,
+        scheduler=options.scheduler,
+    )
+    from podium.experiments.rl.outputs import agreement_table
+
+    print(agreement_table(done.tables).text(terminal_width()))
+    print(f"\nWritten: {done.folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
+    return 0
+
+
 # --- options to arguments --------------------------------------------------------------------------------------
 
 
@@ -394,6 +415,14 @@ def build_parser() -> argparse.ArgumentParser:
         "--verdict-logs", type=int, metavar="N", help="logs per round for podium's own verdicts"
     )
     classification.set_defaults(run=run_reproduce_classification)
+
+    rl = experiments.add_parser("rl", help="Example 3: trained policies in eight PyBullet environments")
+    add_experiment(rl, "podium-rl")
+    rl.add_argument("--environments", nargs="+", metavar="NAME", help="such as Ant Reacher (default: all eight)")
+    rl.add_argument("--seeds", type=int, metavar="N", help="sets of policies per environment (default: 15)")
+    rl.add_argument("--sb3-defaults", choices=["paper", "current"], default="paper", help="whose hyperparameters")
+    rl.add_argument("--constant", type=float, default=0.0, metavar="C", help="divide by p + C, as the authors' 1e-6")
+    rl.set_defaults(run=run_reproduce_rl)
     return parser
 
 
