@@ -386,7 +386,7 @@ def test_the_spread_covers_every_printed_number() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 101, 102])
 def test_fresh_numbers_are_within_4_seed_deviations_of_the_printed_ones(tmp_path: Path, seed: int) -> None:
-    """LDE's scores are. The printed number is a draw, too, so that of all 40 averages one in 200 is expected outside."""
+    """LDE's scores are. The printed number is a draw, too, so of all averages one in 200 is expected outside."""
     plan = run_seed(seed, ["program"], str(FOLDER), tmp_path, workers=2)
     spread = spread_table()
     gaps = {
