@@ -145,18 +145,21 @@ def verdict_figure(results: Results) -> Figure:
     judged: dict[Variant, list[Measures]] = {
         variant: kept for variant, found in results.measures.items() if (kept := [m for m in found if m.verdicts])
     }
-    figure = new_figure(max(6.0, 1.0 + 4.6 * len(judged)), 3.6)
-    panels = np.ravel(figure.subplots(1, len(judged), sharey=True))
-    for axes, (variant, found) in zip(panels, judged.items(), strict=True):
+    rows, columns = -(-len(judged) // 2), min(2, len(judged))
+    figure = new_figure(1.0 + 5.0 * columns, 0.6 + 2.9 * rows)
+    panels = np.ravel(figure.subplots(rows, columns, sharey=True, squeeze=False))
+    for axes in panels[len(judged) :]:
+        axes.set_visible(False)
+    for axes, (variant, found) in zip(panels, judged.items(), strict=False):
         shares = [m.verdicts for m in found if m.verdicts]
         right = np.array([s.right / s.pairs for s in shares])
         wrong = np.array([s.wrong / s.pairs for s in shares])
         draw_verdicts(axes, right, wrong, [float(m.score[0]) for m in found])
         name_datasets(axes, found)
-        axes.tick_params(axis="x", labelsize=8)
         axes.set_title(variant.short[0].upper() + variant.short[1:])
     panels[0].set_ylim(0, 1.02)
-    panels[0].set_ylabel("share of pairs")
+    for axes in panels[::columns]:
+        axes.set_ylabel("share of pairs")
     percent_axis(panels[0].yaxis)
     verdict_legend(figure, panels[0])
     return figure

@@ -28,7 +28,7 @@ CAPTIONS = {
     "training": "What training did. Left: mean accuracy of the policies before and after, and of always choosing the "
     "most frequent class. Right: the share of policies that no step changed, with the mean number of updates above.",
     "verdicts": "podium's own verdicts on the same logs, at level 0.95: the pairs that it decides, rightly or wrongly, "
-    "and those that it leaves open (white), beside the share that LDE alone puts in the right order.",
+    "and those that it leaves open (white), beside the share that LDE alone puts in the right order, over all logs.",
 }
 
 
