@@ -67,7 +67,7 @@ def reproduce(
         come from their spread
     sb3_defaults : hyperparameters of Stable-Baselines3 as they were for the "paper", or its "current" ones
     constant : added to each propensity before IPS and DRE divide by it, in the tables ex3 and ex3_appendix
-    quick : 300 steps of training, 4 logs, 20 rollouts; InvertedPendulum and Reacher, 2 seeds
+    quick : 200 steps of training, 4 logs, 20 rollouts; InvertedPendulum and Reacher, 2 seeds
     seed : of the random numbers
     workers : processes of one thread each; all cores by default
     scheduler : address of a Dask scheduler whose workers run the cells

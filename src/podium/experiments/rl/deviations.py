@@ -45,9 +45,10 @@ DEVIATIONS: tuple[tuple[str, str], ...] = (
         "error; the share of pairs whose true values differ by less than two of them is reported beside the scores.",
     ),
     (
-        "Standard errors",
+        "Standard errors in Example 3",
         "The 15 logs of one training share its policies and their true order. Standard errors are clustered by "
-        "training: of averages from the 15 means, of standard deviations by resampling trainings. z = (reproduced − "
-        "printed) / (√2 standard error), since the printed numbers have as many trainings behind them.",
+        "training: of averages from the 15 means, of standard deviations by the jackknife. z = (reproduced − printed) "
+        "/ (√2 standard error), since the printed numbers have as many trainings behind them. The trainings have heavy "
+        "tails, so that a standard deviation over 15 of them is worth less than its z says.",
     ),
 )

@@ -146,17 +146,18 @@ def truth_figure(results: Sequence[EnvironmentResults]) -> Figure:
 def verdict_figure(results: Sequence[EnvironmentResults]) -> Figure:
     """What each procedure claims on the same pairs: right, wrong, on a pair without a clear order, or nothing."""
     sizes = sorted({v.episodes for r in results for v in r.verdicts})
-    figure = new_figure(11, 1.4 + 0.34 * len(results) * len(sizes))
     procedures = list(dict.fromkeys(v.procedure for v in results[0].verdicts))
+    figure = new_figure(11, 1.3 + (0.5 + 0.25 * len(results)) * len(sizes))
     grid = figure.subplots(len(sizes), len(procedures), sharex=True, sharey=True, squeeze=False)
     for row, episodes in enumerate(sizes):
-        for column, procedure in enumerate(procedures):
-            found = [
-                next(v for v in r.verdicts if v.procedure == procedure and v.episodes == episodes) for r in results
-            ]
-            verdict_bars(grid[row, column], found)
-            grid[row, column].set_title(f"{procedure}, {episodes} episodes")
-            grid[row, column].set_yticks(range(len(results)), [r.name for r in results])
+        for axes, procedure in zip(grid[row], procedures, strict=True):
+            found = [v for r in results for v in r.verdicts if (v.procedure, v.episodes) == (procedure, episodes)]
+            verdict_bars(axes, found)
+            if not any(v.decided for v in found):
+                axes.text(0.5, 0.5, "decides nothing", transform=axes.transAxes, ha="center", va="center", color=GREY)
+            axes.set_title(procedure if row == 0 else "")
+        grid[row, 0].set_ylabel(f"{episodes} episodes", fontweight="bold")
+        grid[row, 0].set_yticks(range(len(results)), [r.name for r in results])
     grid[0, 0].invert_yaxis()
     for axes in grid[-1]:
         axes.set_xlabel("share of pairs")

@@ -216,19 +216,24 @@ def truth_table(results: Sequence[EnvironmentResults]) -> Table:
 
 
 def verdict_table(results: Sequence[EnvironmentResults]) -> Table:
-    """How often each procedure decides, and how often rightly."""
+    """How often each procedure decides, and how often rightly, in all environments together."""
     rows = []
-    for r in results:
-        for v in r.verdicts:
-            judged = v.right + v.wrong
-            right = f"{v.right / judged:.0%}" if judged else "-"
-            rows.append([r.name, v.procedure, str(v.episodes), f"{v.decided:.1%}", right, str(v.wrong)])
+    for key in dict.fromkeys((v.episodes, v.procedure) for r in results for v in r.verdicts):
+        found = [v for r in results for v in r.verdicts if (v.episodes, v.procedure) == key]
+        pairs, right, wrong, unclear = (sum(getattr(v, name) for v in found) for name in COUNTS)
+        share = f"{right / (right + wrong):.1%}" if right + wrong else "-"
+        decided = f"{(right + wrong + unclear) / pairs:.1%}"
+        rows.append([key[1], *(f"{n:,}" for n in (key[0], pairs)), decided, *(f"{n:,}" for n in (right, wrong)), share])
     return Table(
-        "Verdicts on the same logs",
-        ["environment", "procedure", "episodes", "decided", "right among clear claims", "wrong claims"],
+        "Verdicts on the same logs, all environments",
+        ["procedure", "episodes", "pairs", "decided", "right", "wrong", "right among both"],
         rows,
-        "llrrrr",
+        "lrrrrrr",
+        notes=["Claims on pairs whose true order is not clear count as decided, and as neither right nor wrong."],
     )
+
+
+COUNTS = ("pairs", "right", "wrong", "unclear")
 
 
 def index_page(

@@ -29,7 +29,7 @@ SEEDS = 15  # sets of trained policies for each environment
 LOGS = 15  # logs for each set: each policy deployed once
 ROLLOUTS = 100  # for the true value of a policy
 
-QUICK = {"timesteps": 300, "logs": 4, "rollouts": 20}
+QUICK = {"timesteps": 200, "logs": 4, "rollouts": 20}
 QUICK_ENVIRONMENTS = ("InvertedPendulum", "Reacher")
 QUICK_SEEDS = 2
 

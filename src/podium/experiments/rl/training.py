@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,10 @@ def make_environment(name: str) -> Any:
     try:
         import gymnasium
 
-        if "pybullet_envs_gymnasium" not in sys.modules:  # it registers the environments; pybullet tells its build time
-            with silence(1, 2):
-                import pybullet_envs_gymnasium  # noqa: F401
+        if "pybullet" not in sys.modules:
+            with silence(1, 2):  # it tells its build time on stderr
+                import_module("pybullet")
+        import_module("pybullet_envs_gymnasium")  # registers the environments
     except ImportError as error:
         raise MissingExtra(error.name or "pybullet_envs_gymnasium", "rl", "Example 3") from error
     return gymnasium.make(f"{name}BulletEnv-v0", disable_env_checker=True)
