@@ -14,8 +14,8 @@ FLOW = [
     "specs", "sql", "baselines", "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
     "engines.arrow", "engines.memory", "engines.duckdb", "scan", "display", "estimate", "bootstrap", "pairs",
     "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge", "large", "findings", "study", "gate",
-    "comparison", "influence", "planning", "compare", "states", "assumption", "theory", "scores", "diagnostics",
-    "report", "bandits", "simulator", "demo", "cli",
+    "comparison", "influence", "planning", "compare", "bystate", "states", "assumption", "theory", "scores",
+    "diagnostics", "report", "bandits", "simulator", "demo", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel", "synthetic.details",

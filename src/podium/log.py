@@ -395,8 +395,9 @@ class Log:
 
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
+        engine = "" if self.engine == "memory" else f" ({self.engine})"
         return (
-            f"Log: {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
+            f"Log{engine}: {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
         )
 
