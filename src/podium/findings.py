@@ -19,6 +19,8 @@ from podium.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair
 from podium.policies import PolicySet
 from podium.sums import Sums, family
 
+ELSEWHERE = 1e-6  # a policy's probability of actions never logged in the same state that counts as none
+
 
 def kept_by(estimator: Estimator, duplicates: str | None) -> str:
     return duplicates or estimator.duplicates
@@ -77,6 +79,10 @@ class Findings:
     @property
     def knows(self) -> str:
         return self.large.knows
+
+    @property
+    def many(self) -> bool:
+        return True
 
     @cached_property
     def pairs(self) -> Pairwise:
@@ -251,9 +257,14 @@ class Findings:
                 seen = self.pairs.squares(add["seen"], add["seen near"])
                 implied = large.actions * (seen + unseen[i] + unseen[j]) / rows
             return np.asarray(np.sqrt(variance * implied / n))
-        if not (self.knows == "full" and large.full):
-            return np.full(len(self.pairs.index[0]), np.nan)
-        implied = self.pairs.squares(add["H DRE"], add["H DRE near"]) / rows
+        if self.knows == "full" and large.full:
+            implied = self.pairs.squares(add["H DRE"], add["H DRE near"]) / rows
+        else:  # the logged actions stand for all, where the policies play no other in the same state
+            i, j = self.pairs.index
+            proxies = np.array([p.proxy for p in self.policies])
+            hidden = proxies | (np.sqrt(add["unseen"] / rows) > ELSEWHERE)
+            implied = self.pairs.squares(add["seen/p"], add["seen/p near"]) / rows
+            implied[hidden[i] | hidden[j]] = np.nan
         return np.asarray(np.sqrt(large.variance / large.size**2 * implied / n))
 
     # --- coverage ------------------------------------------------------------------------------------------------

@@ -8,6 +8,10 @@ for LDE, and x_n = (r_n - b_n) g_n / p_n on all rows for DRE. C_j sums x over st
 H is what the KNOWN policies imply and the log may not have seen yet: mean_n A sum_a g^2 for LDE (sigma = sd(r - b)),
 mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
 LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
+
+Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with
+the smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. Where policies
+are known at the logged actions alone, H of DRE is had from these if the policies play no other.
 """
 
 from __future__ import annotations
@@ -94,6 +98,10 @@ class Gates:
     def knows(self) -> str:
         return self.log.knows
 
+    @property
+    def many(self) -> bool:
+        return False
+
     @cached_property
     def z_b(self) -> Floats:
         """(P,) how far LDE and DRE are apart, in standard errors, damped where the log has not seen what matters."""
@@ -172,6 +180,10 @@ class Signals(Protocol):
     def lde(self) -> Path: ...
     @property
     def dre(self) -> Path | None: ...
+    @property
+    def many(self) -> bool:
+        """More than 20,000 rows: of LDE and DRE, where both may be used, the one with the smaller error is."""
+        ...
 
 
 def is_alarm(gates: Signals) -> bool:
@@ -195,11 +207,17 @@ def gated(gates: Signals) -> Judgement:
     i, _ = pair_indices(len(policies))
     lde = gates.lde
     use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not alarm) & (np.abs(gates.z_b) <= DISAGREE)
-    dre = None if use_lde.all() else gates.dre
+    dre = None if use_lde.all() and not gates.many else gates.dre
+    if gates.many and dre is not None:
+        with np.errstate(invalid="ignore"):
+            use_lde &= ~(dre.std_error < lde.std_error)
     other = lde if dre is None else dre
-    known = dre is not None and bool(np.isfinite(dre.design).all())
+    known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
     path = np.where(use_lde | (dre is None), "LDE", "DRE")
-    silent = [why_silent(gates, bool(lde_taken), known, lde.rows) for lde_taken in use_lde]
+    silent = [
+        why_silent(gates, bool(taken), bool(dre_known), lde.rows)
+        for taken, dre_known in zip(use_lde, known, strict=True)
+    ]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     silent = [
         reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")

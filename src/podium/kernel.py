@@ -93,6 +93,9 @@ def of_states(batch: Batch, question: Question) -> Sums:
         if question.gates and not question.full:
             root = np.sqrt(np.repeat(counts, counts) * batch.latest)
             add["seen"], add["seen near"] = gram(root[:, None] * data.gaps, question.policies)
+        if question.gates and data.inverse is not None and not (question.full and question.behavior):
+            root = np.sqrt(np.repeat(counts, counts) * batch.latest * data.inverse)
+            add["seen/p"], add["seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     add["conflicts"] = conflicts(batch.policy, batch.state, batch.action)
     return sums
 
@@ -208,6 +211,9 @@ def piece_of_state(batch: Batch, question: Question, first: float, before: Batch
     disagreement(batch, question, data, add)
     if not question.full:
         add["~seen"], add["~seen near"] = gram(kept[:, None] * data.gaps, question.policies)
+    if data.inverse is not None and not (question.full and question.behavior):
+        root = np.sqrt(kept * data.inverse)
+        add["~seen/p"], add["~seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     for name, weight in {"LDE": kept, **({"DRE": data.inverse} if data.inverse is not None else {})}.items():
         for letter, column in (("U", weight * shifted), ("W", weight)):
             add[f"~{name} {letter}"] = sum_columns(column, data)
@@ -236,8 +242,9 @@ def finish_state(pieces: Sums, question: Question) -> Sums:
     spread = a * a * xx - 2 * a * b * x + b * b * count
     add["T_p"] = np.array([log, log2, a * x - b * count, spread, a * log_x - b * log])
     add["kept residual"] = np.array([a * kept_x - b * kept, a * a * kept_xx - 2 * a * b * kept_x + b * b * kept])
-    if not question.full:
-        add["seen"], add["seen near"] = count * parts["~seen"], count * parts["~seen near"]
+    for name in ("seen", "seen near", "seen/p", "seen/p near"):
+        if f"~{name}" in parts:
+            add[name] = count * parts[f"~{name}"]
     for name in ("LDE", "DRE"):
         if f"~{name} U" in parts:
             cluster = a * parts[f"~{name} U"] - b * parts[f"~{name} W"]
