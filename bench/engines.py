@@ -30,6 +30,7 @@ GENERATE = """
 import duckdb, sys
 path, rows, K = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 c = duckdb.connect(config={"memory_limit": "1GB", "preserve_insertion_order": False})
+c.execute("SET enable_progress_bar = false")
 pis = ", ".join(f"(hash(i, {k + 9}) >> 11) / 9007199254740992.0 AS pi_p{k}" for k in range(K))
 c.execute(f'''COPY (SELECT (hash(i, 1) % {4 * rows})::BIGINT AS state, (hash(i, 2) % 10)::BIGINT AS action,
     (hash(i, 3) >> 11) / 4503599627370496.0 - 1 AS reward, 0.05 + 0.9 * (hash(i, 4) >> 11) / 9007199254740992.0
@@ -41,6 +42,7 @@ SCAN = (
 import duckdb
 path, K = sys.argv[1], int(sys.argv[2])
 c = duckdb.connect(config={"threads": 2})
+c.execute("SET enable_progress_bar = false")
 columns = ["state", "action", "reward", "propensity", *(f"pi_p{k}" for k in range(K))]
 query = "SELECT " + ", ".join(f"sum({x})" for x in columns) + f" FROM '{path}'"
 c.execute(query).fetchall()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from podium.policies import PolicyRows
 
 ROWS = 131_072  # rows that an engine delivers at once
-CELLS = 1 << 19  # numbers (rows x policies) that the kernel looks at together: they stay in the processor's cache
+CELLS = 1 << 17  # numbers (rows x policies) that the kernel looks at together: they stay in the processor's cache
 WHOLE = 1 << 18  # rows of one state that are held together; a state with more comes in pieces
 
 

@@ -61,14 +61,13 @@ def of_states(batch: Batch, question: Question) -> Sums:
     starts = np.flatnonzero(fresh)
     counts = np.diff(starts, append=n)
     x, tiny = data.x, ROUNDING * question.largest / question.size
-    shifted = x - np.repeat(x[starts], counts)
-    shifted[np.abs(shifted) <= tiny] = 0.0
+    alone = counts == 1
     others = np.maximum(counts - 1, 1).astype(float)
-    beta = np.add.reduceat(shifted, starts) / others
-    residual = np.repeat(counts / others, counts) * shifted - np.repeat(beta, counts)
-    alone = np.repeat(counts == 1, counts)
-    single = np.where(np.abs(x) <= tiny, 0.0, x * (question.rows / max(question.rows - 1, 1)))
-    residual[alone] = single[alone]
+    shifted = x - np.repeat(np.where(alone, 0.0, x[starts]), counts)
+    shifted[np.abs(shifted) <= tiny] = 0.0
+    a = np.where(alone, question.rows / max(question.rows - 1, 1), counts / others)
+    b = np.where(alone, 0.0, np.add.reduceat(shifted, starts) / others)
+    residual = np.repeat(a, counts) * shifted - np.repeat(b, counts)
 
     sums = row_sums(batch, question, data)
     add, moments = sums.add, sums.moments
@@ -83,13 +82,13 @@ def of_states(batch: Batch, question: Question) -> Sums:
         for name, weight in paths.items():
             clusters = np.asarray(csr_array((weight, position, ends), shape=(len(starts), n)) @ data.gaps)
             add |= power_sums(name, clusters, question.policies)
-            add[f"{name} level"] = np.array(float(weight @ data.policy[:, 0]))
+            add[f"{name} level"] = np.array(float(weight @ data.first))
             if batch.unit is not None:
                 moments[f"{name} units"] = group_by(batch.unit, weight[:, None] * data.gaps, question.units)
     if question.gates or question.coverage:
         kept = csr_array((batch.latest.astype(float), np.arange(n), np.append(starts, n)), shape=(len(starts), n))
         mass = np.asarray(kept @ data.policy)
-        add |= masses(mass, counts.astype(float))
+        add |= masses(mass, counts.astype(float), question.coverage)
         if question.gates and not question.full:
             root = np.sqrt(np.repeat(counts, counts) * batch.latest)
             add["seen"], add["seen near"] = gram(root[:, None] * data.gaps, question.policies)
@@ -137,7 +136,7 @@ def disagreement(batch: Batch, question: Question, data: Gaps, add: dict[str, Fl
         return
     factor = question.actions - data.inverse
     terms = (data.x * factor)[:, None] * data.gaps
-    add["z_b"] = terms.sum(axis=0)
+    add["z_b"] = np.ones(len(terms)) @ terms
     add["z_b2"], add["z_b2 near"] = gram(terms, question.policies)
     if question.full and question.behavior:
         add["factor2"], add["factor2 near"] = gram(factor[:, None] * data.gaps, question.policies)
@@ -155,7 +154,7 @@ def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
     square = main * main
     rest = clusters[:, policies:] ** 2
     return {
-        f"{name} 1": clusters.sum(axis=0),
+        f"{name} 1": np.ones(len(clusters)) @ clusters,
         f"{name} 11": main.T @ main,
         f"{name} 22": square.T @ square,
         f"{name} 13": main.T @ (square * main),
@@ -164,13 +163,13 @@ def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
     }
 
 
-def masses(mass: Floats, counts: Floats) -> dict[str, Floats]:
-    """Row averages of the probability of actions logged in the same state: as it is, at most 1, and what 1 lacks."""
-    return {
-        "mass": counts @ mass,
-        "mass at most 1": counts @ np.minimum(mass, 1.0),
-        "unseen": counts @ np.maximum(1.0 - mass, 0.0) ** 2,
-    }
+def masses(mass: Floats, counts: Floats, every: bool) -> dict[str, Floats]:
+    """Row sums of the probability of actions logged in the same state: what 1 lacks, as it is, and at most 1."""
+    lack = np.maximum(1.0 - mass, 0.0)
+    found = {"unseen": counts @ (lack * lack)}
+    if every:
+        found |= {"mass": counts @ mass, "mass at most 1": counts @ np.minimum(mass, 1.0)}
+    return found
 
 
 def conflicts(policy: Floats, state: Codes, action: Codes) -> Floats:
@@ -216,7 +215,7 @@ def piece_of_state(batch: Batch, question: Question, first: float, before: Batch
         add["~seen/p"], add["~seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     for name, weight in {"LDE": kept, **({"DRE": data.inverse} if data.inverse is not None else {})}.items():
         for letter, column in (("U", weight * shifted), ("W", weight)):
-            add[f"~{name} {letter}"] = sum_columns(column, data)
+            (add[f"~{name} {letter}"],) = sum_columns([column], data)
             if batch.unit is not None:
                 moments[f"~{name} {letter}"] = group_by(batch.unit, column[:, None] * data.gaps, question.units)
     return sums
@@ -235,7 +234,7 @@ def finish_state(pieces: Sums, question: Question) -> Sums:
     add["distinct"] = np.bincount([round(kept)], minlength=question.actions + 1).astype(float)
     add["expected"] = np.array([expected, expected * (1 - expected)])
     if question.gates or question.coverage:
-        add |= masses(parts["~mass"][None], np.array([count]))
+        add |= masses(parts["~mass"][None], np.array([count]), question.coverage)
     if not question.gates:
         return Sums(add, pieces.top, moments)
     log, log2, log_x = parts["~log"]

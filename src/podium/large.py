@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -14,7 +14,7 @@ from podium.columns import Codes, Floats
 from podium.drafts import Policy
 from podium.engines.arrow import LazyColumns, label_codes, numbers
 from podium.engines.memory import MemoryRows
-from podium.errors import PodiumError, listed
+from podium.errors import BadRows, PodiumError, listed
 from podium.estimate import prepare
 from podium.kernel import answer
 from podium.log import Log
@@ -242,27 +242,24 @@ def scan(
     if own is not None:
         own = prepare_policy("behavior", own, start, len(log))
     prepared: dict[str, Policy] = {name: prepare_policy(name, p, start, len(log)) for name, p in wanted.items()}
-    rows = np.arange(head.num_rows)
-    warnings: list[str] = []
-    for name, policy in [*([("behavior", own)] if own is not None else []), *prepared.items()]:
-        labels = new_labels(
-            name, policy, replace(plain, actions=space), first, rows, own if name != "behavior" else None
-        )
-        if labels:
-            if name != "behavior":
-                shown = listed(labels, 5)
-                warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
-            space = (*space, *labels)
-    reader = Reader(roles, space, prepared, own, model, False, label_states)
-    sample_log = first(reader)
-    resolved = tuple(align(name, reader.draft(name, p, rows, sample_log), sample_log) for name, p in prepared.items())
-    full = all(p.has_full for p in resolved)
-    check_model(model, resolved)
     columns: set[str] = set().union(*(columns_needed(p, log.columns, roles) for p in prepared.values()))
     if own is not None:
         columns |= columns_needed(own, log.columns, roles)
     if model is not None or label_states:
         columns |= set(roles.states)
+    rows = np.arange(head.num_rows)
+    try:
+        space, warnings = widen(space, prepared, own, plain, first, rows)
+        reader = Reader(roles, space, prepared, own, model, False, label_states)
+        sample_log = first(reader)
+        resolved = tuple(
+            align(name, reader.draft(name, p, rows, sample_log), sample_log) for name, p in prepared.items()
+        )
+    except BadRows:  # told of all rows, not of the first ones alone
+        log.refuse(Reader(roles, space, prepared, own), sorted(columns))
+        raise
+    full = all(p.has_full for p in resolved)
+    check_model(model, resolved)
     reader = replace(reader, full=full)
     log = replace(log, actions=space, known=sample_log.knows)
     sample = np.column_stack([p.logged for p in resolved])
@@ -295,6 +292,26 @@ def check_model(model: Any, policies: Sequence[PolicyRows]) -> None:
             f"policy {partial_[0]!r} gives only the probability of the logged action",
             hint=FULL_HINT,
         )
+
+
+def widen(
+    space: tuple[Any, ...],
+    policies: Mapping[str, Policy],
+    behavior: Policy | None,
+    reader: Reader,
+    first: Callable[[Reader], Log],
+    rows: Codes,
+) -> tuple[tuple[Any, ...], list[str]]:
+    """The action space with what the policies can play, and warnings where they enlarge it."""
+    warnings = []
+    for name, policy in [*([("behavior", behavior)] if behavior is not None else []), *policies.items()]:
+        own = behavior if name != "behavior" else None
+        labels = new_labels(name, policy, replace(reader, actions=space), first, rows, own)
+        if labels and name != "behavior":
+            shown = listed(labels, 5)
+            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+        space = (*space, *labels)
+    return space, warnings
 
 
 def new_labels(

@@ -7,6 +7,7 @@ no difference is what is left of two large sums.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +113,7 @@ class Gaps:
     gaps: Floats
     x: Floats  # (n,) centred and scaled reward
     inverse: Floats | None  # (n,) 1/p
+    first: Floats  # (n,) pi_0
 
     @classmethod
     def of(cls, batch: Batch, question: Question) -> Gaps:
@@ -121,7 +123,8 @@ class Gaps:
         for e, (i, j) in enumerate(question.near):
             np.subtract(batch.policy[:, i], batch.policy[:, j], out=gaps[:, k + e])
         x = (batch.reward - question.centre) / question.size
-        return cls(batch.policy, gaps, x, None if batch.propensity is None else 1.0 / batch.propensity)
+        inverse = None if batch.propensity is None else 1.0 / batch.propensity
+        return cls(batch.policy, gaps, x, inverse, np.ascontiguousarray(batch.policy[:, 0]))
 
 
 # --- sums over rows --------------------------------------------------------------------------------------------------
@@ -137,14 +140,15 @@ def row_sums(batch: Batch, question: Question, data: Gaps) -> Sums:
         add["kept"] = np.array(float(np.count_nonzero(latest)))
         add["kept_x"] = np.array(float(data.x[latest].sum()))
         add["seen_in"] = np.bincount(batch.action[latest], minlength=question.actions).astype(float)
-    for weighted, kept in question.families:
-        weight = family_weight(batch, data, weighted, kept)
-        for name, column in (("x", weight * data.x), ("1", weight)):
-            add[f"{family(weighted, kept)} {name}"] = sum_columns(column, data)
+    weights = {key: family_weight(batch, data, *key) for key in question.families}
+    named = {f"{family(*key)} 1": weight for key, weight in weights.items()}
+    named |= {f"{family(*key)} x": weight * data.x for key, weight in weights.items()}
+    add |= dict(zip(named, sum_columns(list(named.values()), data), strict=True)) if named else {}
+    for (weighted, kept), weight in weights.items():
         if batch.baseline is not None:
             terms = weight * (batch.reward - batch.baseline) / question.size
             key = f"{family(weighted, kept)} based"
-            add[key] = sum_columns(terms, data)
+            (add[key],) = sum_columns([terms], data)
             mask = latest if kept == "latest" and latest is not None else np.ones(len(batch), dtype=bool)
             if batch.averages is not None:
                 add[f"{family(weighted, kept)} averages"] = np.array(1.0)
@@ -154,12 +158,12 @@ def row_sums(batch: Batch, question: Question, data: Gaps) -> Sums:
         part, terms = method_terms(batch, question, data, weighted, kept, constant)
         if not len(terms):
             continue
-        moments[f"{name} terms"] = near_moments(terms, question.policies)
         if name == question.resampled:
             groups, pieces = (batch.unit, question.units) if batch.unit is not None else (None, BUCKETS)
             codes = row_buckets(batch.rows, question.seed) if groups is None else groups
             codes = codes if part is None else codes[part]
             moments[f"{name} pieces"] = group_by(codes, terms, pieces)
+        moments[f"{name} terms"] = near_moments(terms, question.policies)  # which overwrites the terms
     if question.coverage:
         coverage(batch, question, data, add, top)
     if question.full and question.gates:
@@ -177,9 +181,10 @@ def family_weight(batch: Batch, data: Gaps, weighted: bool, kept: str) -> Floats
     return weight * batch.latest if kept == "latest" and batch.latest is not None else weight
 
 
-def sum_columns(weight: Floats, data: Gaps) -> Floats:
-    """(1 + K + E,) sums of weight times pi_0, and times every gap."""
-    return np.concatenate([[weight @ data.policy[:, 0]], weight @ data.gaps])
+def sum_columns(weights: Sequence[Floats], data: Gaps) -> list[Floats]:
+    """For each weight (1 + K + E,) sums of it times pi_0, and times every gap."""
+    stacked = np.stack(weights)
+    return [*np.column_stack([stacked @ data.first, stacked @ data.gaps])]
 
 
 def with_gaps(values: Floats, near: tuple[tuple[int, int], ...]) -> Floats:
@@ -208,8 +213,8 @@ def method_terms(
 
 def near_moments(terms: Floats, policies: int) -> Moments:
     """Moments of the K columns, with those of near pairs as further diagonal entries alone."""
-    mean = terms.mean(axis=0)
-    centred = terms - mean
+    mean = np.ones(len(terms)) @ terms / len(terms)
+    centred = np.subtract(terms, mean, out=terms)
     if terms.shape[1] == policies:
         return Moments(len(terms), mean, centred.T @ centred)
     scatter = np.zeros((terms.shape[1], terms.shape[1]))

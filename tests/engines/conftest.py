@@ -8,23 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from logs import ENGINES, write_parts
 
 import podium
 
-ENGINES = ["memory", "duckdb"]
 Open = Callable[..., Any]
-
-
-def write_parts(table: pa.Table, folder: Path, parts: int) -> str:
-    """The rows in several Parquet files, some with small row groups and one of them empty."""
-    folder.mkdir(parents=True, exist_ok=True)
-    step = -(-table.num_rows // parts)
-    for i in range(parts):
-        parquet.write_table(table.slice(i * step, step), folder / f"part-{2 * i:03}.parquet", row_group_size=7000)
-    if parts > 1:
-        parquet.write_table(table.slice(0, 0), folder / "part-001.parquet")
-    return str(folder / "*.parquet")
 
 
 @pytest.fixture(params=ENGINES)

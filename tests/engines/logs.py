@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet
 
 ROWS = 24_000
+ENGINES = ["duckdb"]  # each is held against the log in memory
+
+
+def write_parts(table: pa.Table, folder: Path, parts: int) -> str:
+    """The rows in several Parquet files, some with small row groups and one of them empty."""
+    folder.mkdir(parents=True, exist_ok=True)
+    step = -(-table.num_rows // parts)
+    for i in range(parts):
+        parquet.write_table(table.slice(i * step, step), folder / f"part-{2 * i:03}.parquet", row_group_size=7000)
+    if parts > 1:
+        parquet.write_table(table.slice(0, 0), folder / "part-001.parquet")
+    return str(folder / "*.parquet")
 
 
 def table(rows: int = ROWS, seed: int = 0, offset: float = 0.0, **changes: Any) -> pa.Table:

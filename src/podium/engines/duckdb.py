@@ -82,6 +82,7 @@ class DuckEngine:
             config["threads"] = self.threads
         try:
             self.connection = duckdb.connect(":memory:", config=config)
+            self.connection.execute("SET enable_progress_bar = false")  # it would mix with what podium prints
         except duckdb.Error as error:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
