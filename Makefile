@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-system coverage lint format calibration bench clean
+.PHONY: help setup demo test test-slow test-system coverage lint format calibration bench bench-large clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ test-slow: setup ## run the statistical tests of many runs
 	@$(BIN)/python -m pytest -m slow || { status=$$?; [ $$status -eq 5 ] && echo "no slow tests yet"; }
 
 test-system: setup ## run the tests that need Java or Chromium
-	$(BIN)/python -m pytest -m system tests/system
+	$(BIN)/python -m pytest -m system tests
 
 coverage: setup ## run the tests and show the lines they miss
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
@@ -40,6 +40,9 @@ calibration: setup ## measure how honest the verdicts are, on simulated logs wit
 
 bench: setup .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)
 	$(BIN)/python bench/run.py
+
+bench-large: setup ## measure the engine on 1e8 generated rows (25 GB of disk, half an hour)
+	$(BIN)/python bench/engines.py --large
 
 clean: ## remove all that these commands have made
 	rm -rf .venv .bench dist build podium-demo .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from engines import bench_engine
 from episodes import bench_proxy
 from example1 import bench_command, bench_example1
 from example2 import bench_example2
@@ -155,6 +156,7 @@ if __name__ == "__main__":
     bench_million()
     for size in (10_000, 100_000):
         bench_obp(size)
+    bench_engine(report)
     bench_example1(report)
     bench_command(report, cpu_of)
     bench_example2(report)

@@ -16,6 +16,7 @@ from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.io import read_log
 from podium.log import Log
 from podium.planning import Plan
+from podium.scan import ScannedLog, scan_log
 from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "PodiumError",
     "Policy",
+    "ScannedLog",
     "StateComparison",
     "bandits",
     "compare",
@@ -51,6 +53,7 @@ __all__ = [
     "plan",
     "read_log",
     "regret",
+    "scan_log",
     "score",
     "spearman",
     "theory",

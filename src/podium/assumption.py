@@ -182,7 +182,67 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
         state_expected_tv=state_expected_tv,
         share_single=float(np.mean(state_distinct == 1)),
         never_observed=never_observed,
-        verdict=_verdict(actions, distinct, variance, tv, expected_tv, p_value, state_tv, state_expected_tv),
+        verdict=_verdict(
+            actions,
+            distinct,
+            variance,
+            tv,
+            expected_tv,
+            p_value,
+            _repeats_too_often(state_tv, state_expected_tv, actions),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class AssumptionCounts:
+    """The check of a log that is read in passes: what it says, without a line for each state."""
+
+    rows: int
+    distinct_rows: int
+    states: int
+    actions: int
+    tv: float
+    expected_tv: float
+    p_value: float
+    share_single: float
+    never_observed: tuple[Any, ...]
+    verdict: str
+
+
+def assumption_from_counts(
+    rows: int,
+    seen_in: NDArray[np.float64],
+    distinct_counts: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    action_space: Sequence[Any],
+) -> AssumptionCounts:
+    """The same check from sums: states in which each action was seen (A,), states by distinct actions (A + 1,), and the
+    sums over states of (1 - 1/A)^rows and of its product with what it lacks of 1."""
+    actions = len(action_space)
+    sizes = np.flatnonzero(distinct_counts)
+    size_counts = distinct_counts[sizes].astype(np.int64)
+    states, distinct = int(size_counts.sum()), int(seen_in.sum())
+    chances = sizes / actions
+    variance = float(np.sum(size_counts * chances * (1.0 - chances)))
+    deviation: NDArray[np.float64] = seen_in - np.float64(distinct / actions)
+    tv = float(np.abs(deviation).sum() / (2 * distinct))
+    mean_deviation = 0.0 if variance < 1e-12 else _mean_absolute_deviation(chances, size_counts)
+    expected_tv = actions * mean_deviation / (2 * distinct)
+    p_value = _uniformity_p_value(deviation, variance)
+    excess = states - distinct / actions - float(expected[0])
+    repeats = excess > 3.0 * math.sqrt(float(expected[1]) / actions)
+    return AssumptionCounts(
+        rows=rows,
+        distinct_rows=distinct,
+        states=states,
+        actions=actions,
+        tv=tv,
+        expected_tv=expected_tv,
+        p_value=p_value,
+        share_single=float(distinct_counts[1] / states) if actions else 0.0,
+        never_observed=tuple(action_space[code] for code in np.flatnonzero(seen_in == 0).tolist()),
+        verdict=_verdict(actions, distinct, variance, tv, expected_tv, p_value, repeats),
     )
 
 
@@ -233,8 +293,7 @@ def _verdict(
     tv: float,
     expected_tv: float,
     p_value: float,
-    state_tv: NDArray[np.float64],
-    state_expected_tv: NDArray[np.float64],
+    repeats: bool,
 ) -> str:
     if actions == 1:
         return "There is only one action: nothing to check and nothing to compare."
@@ -247,7 +306,7 @@ def _verdict(
         parts = [f"No departure from uniform actions shows ({figures})."]
     if distinct < 5 * actions:
         parts.append(f"With {distinct / actions:.1f} distinct rows per action only a gross departure could show.")
-    if _repeats_too_often(state_tv, state_expected_tv, actions):
+    if repeats:
         parts.append(
             "Within states the same actions come back more often than under uniform draws: "
             "the logger has preferences there."

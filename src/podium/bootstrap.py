@@ -18,15 +18,22 @@ def bootstrap_differences(terms: RowTerms, draws: int, level: float, seed: int) 
 
     Percentile intervals are too narrow below about 50 rows; they are offered because people ask for them.
     """
-    sums = piece_sums(terms, seed)
+    return percentiles(piece_sums(terms, seed), draws, level, seed)
+
+
+def percentiles(sums: GroupSums, draws: int, level: float, seed: int, poisson: bool = False) -> tuple[Floats, Floats]:
+    """The same from sums over pieces: as many as there are drawn again, or each as often as a Poisson number says."""
     pieces, policies = sums.sums.shape
     rng = np.random.default_rng([seed, 1])
     resampled = np.empty((draws, policies))
     step = max(1, BATCH // pieces)
     for start in range(0, draws, step):
         size = min(step, draws - start)
-        picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
-        times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(np.float64)
+        if poisson:
+            times = rng.poisson(1.0, size=(size, pieces)).astype(np.float64)
+        else:
+            picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
+            times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(np.float64)
         resampled[start : start + size] = (times @ sums.sums) / (times @ sums.sizes)[:, None]
     i, j = np.triu_indices(policies, 1)
     low, high = np.zeros((policies, policies)), np.zeros((policies, policies))

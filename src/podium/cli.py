@@ -23,11 +23,13 @@ from podium.compare import compare, plan
 from podium.comparison import Comparison
 from podium.diagnostics import diagnose
 from podium.display import Table, printable, wrap
+from podium.engines import NAMES
 from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
-from podium.io import read_log
 from podium.log import Log
+from podium.progress import show_progress
+from podium.scan import ScannedLog, choose_engine, scan_log
 from podium.specs import FORMS
 from podium.states import compare_states
 
@@ -224,9 +226,15 @@ def run_reproduce_rl(options: argparse.Namespace) -> int:
 # --- options to arguments --------------------------------------------------------------------------------------
 
 
-def open_log(options: argparse.Namespace) -> Log:
-    return read_log(
+def open_log(options: argparse.Namespace) -> Log | ScannedLog:
+    given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
+    chosen = choose_engine(options.log, options.engine)
+    engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
+    if chosen == "duckdb":
+        engine["progress"] = show_progress
+    return scan_log(
         options.log,
+        engine=chosen,
         state=options.state or None,
         action=options.action,
         reward=options.reward,
@@ -235,6 +243,7 @@ def open_log(options: argparse.Namespace) -> Log:
         unit=options.unit,
         actions=split(options.actions) if options.actions is not None else (),
         text=options.text or (),
+        **engine,
     )
 
 
@@ -437,7 +446,7 @@ def add_experiment(parser: argparse.ArgumentParser, out: str) -> None:
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", help="CSV, Parquet or JSON lines")
+    parser.add_argument("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
     parser.add_argument("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     parser.add_argument("--behavior", metavar="SPEC", help="the policy that chose the logged actions")
     parser.add_argument(
@@ -451,6 +460,12 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="append", metavar="COL", help="read a column of numbers as names")
     parser.add_argument("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)"
+    )
+    parser.add_argument("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (512MB)")
+    parser.add_argument("--temp-dir", metavar="DIR", help="where duckdb puts what it cannot hold")
+    parser.add_argument("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")
 
 
 def add_judge(parser: argparse.ArgumentParser) -> None:

@@ -10,35 +10,21 @@ from typing import Any
 import numpy as np
 
 from podium.baselines import describe_baseline
-from podium.bootstrap import bootstrap_differences
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
-from podium.errors import PodiumError, count
-from podium.estimate import (
-    DUPLICATES,
-    NORMALIZE,
-    TIE,
-    MethodResult,
-    check_choice,
-    check_seed,
-    prepare,
-    row_terms,
-    run_method,
-    try_methods,
-    value_table,
-)
-from podium.estimators import ESTIMATORS, LDE, Estimator, find_estimator
-from podium.judge import JUDGES, judge, pick_procedure, why_no_posterior
+from podium.errors import PodiumError
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed
+from podium.estimators import LDE, Estimator, find_estimator
+from podium.judge import JUDGES, why_no_posterior
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.planning import Plan, make_plan
-from podium.policies import PolicySet
+from podium.scan import ScannedLog
+from podium.study import Study, examine
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
-
-FEW_STATES = 5
 
 
 def compare(
-    log: Log,
+    log: Log | ScannedLog,
     policies: Any = None,
     estimator: str | Estimator | None = None,
     baseline: Any = "mean",
@@ -54,12 +40,13 @@ def compare(
     joint: bool = False,
     bootstrap: int = 0,
     seed: int = 0,
+    coverage: bool = False,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
     Parameters
     ----------
-    log : the logged interactions
+    log : the logged interactions, in memory or scanned (`podium.scan_log`)
     policies : name -> policy in any form (see `podium.policies`); None for the log's own pi_ columns
     estimator : what ranks: "posterior", "gated", "LDE", "DRE", "IPS" or "DiM"; by default what judges the pairs, so
         that order and verdicts agree
@@ -77,6 +64,7 @@ def compare(
     joint : claims hold all together with probability `level` (max-T), not each in its share (Benjamini-Hochberg)
     bootstrap : draws of a paired percentile bootstrap of the method's differences, added to each pair
     seed : of folds, resampling and P(best)
+    coverage : also gather what the trust panel shows of each policy, where the log is read in passes
 
     Examples
     --------
@@ -94,37 +82,29 @@ def compare(
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
-    log, resolved = prepare(log, policies, behavior, actions, unit)
-    if len(resolved) < 2:
-        raise PodiumError(
-            f"a comparison needs at least two policies; there is {len(resolved)}: {', '.join(resolved.names)}",
-            hint="add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
-        )
-    procedure, obstacle = pick_procedure(log, resolved, verdicts)
+    study = examine(
+        log, policies, method, baseline, verdicts=verdicts, ranker=str(estimator).lower() if judges else None,
+        normalize=normalize, duplicates=duplicates, behavior=behavior, actions=actions, unit=unit,
+        bootstrap=bootstrap, seed=seed, coverage=coverage,
+    )  # fmt: skip
+    log, resolved, main, procedure, obstacle = study.log, study.policies, study.main, study.procedure, study.obstacle
     ranker = procedure if estimator is None and procedure in JUDGES else method.name
     if judges:
         ranker = str(estimator).lower()
     if ranker == "posterior" and (why := why_no_posterior(log, resolved)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
-    options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
-    main = run_method(row_terms(log, resolved, method, baseline, **options))
-    results, unavailable = try_methods(
-        log, resolved, [e for e in ESTIMATORS.values() if e != method], baseline, **options
-    )
-    results[method.name] = main
-    values = value_table(resolved.names, list(ESTIMATORS), results)
-    units = unit_factor(main, log, normalize)
-    judgement = judge(log, resolved, procedure, main, units, seed)
+    values, unavailable = study.values, study.unavailable
+    judgement = study.judged(procedure)
 
     scores, centred, tie = main.values, main.centred, TIE * main.scale
     for judge_name in JUDGES:
         if judge_name not in (procedure, ranker):
             continue
-        found = judgement if judge_name == procedure else judge(log, resolved, judge_name, main, units, seed)
+        found = judgement if judge_name == procedure else study.judged(judge_name)
         values = {name: {judge_name: float(found.values[k]), **values[name]} for k, name in enumerate(resolved.names)}
         if judge_name == ranker:
             scores, centred = found.values, found.values - found.values.mean()
-            tie = 1e-9 * float(np.abs(log.rewards).max() or 1.0)
+            tie = 1e-9 * (study.largest or 1.0)
     if obstacle:
         unavailable = {"posterior": obstacle, **unavailable}
 
@@ -132,7 +112,7 @@ def compare(
     order, ranks = rank_scores((sign * centred).tolist(), tie)
     pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed)
     if bootstrap:
-        pairs = add_bootstrap(pairs, main, resolved.names, units, bootstrap, level, seed)
+        pairs = add_bootstrap(pairs, study, bootstrap, level)
     p_best, regret = best_and_regret(judgement, sign, seed)
     better = dict.fromkeys(resolved.names, 0)  # policies claimed better, and worse, than each
     worse = dict(better)
@@ -158,26 +138,26 @@ def compare(
         "estimator": ranker,
         "baseline": describe_baseline(baseline),
         "level": float(level),
-        "engine": "memory",
+        "engine": study.engine,
         "verdicts": procedure,
         "assumes": judgement.assumes,
         "multiplicity": "all claims hold together (max-T)" if joint else "false claims limited (Benjamini-Hochberg)",
         "normalize": normalize,
         "duplicates": duplicates or "by method",
-        "unit": None if log.units is None else log.header("unit"),
+        "unit": log.header("unit") if has_units(log) else None,
         "lower_is_better": lower_is_better,
         "bootstrap": bootstrap,
         "seed": seed,
         "proxies": [p.name for p in resolved if p.proxy],
-        "notes": [*judgement.notes, *thin_evidence(log, resolved)]
+        "notes": [*judgement.notes, *study.notes]
         + ([f"Judged by the gated procedure: {obstacle}"] if obstacle else []),
     }
-    basis = Basis(resolved, judgement, main, units)
-    warnings = (*quarrels(pairs), *log_warnings(log), *resolved.warnings)
+    basis = Basis(resolved, judgement, main, study.units, study.findings)
+    warnings = (*quarrels(pairs), *study.warnings)
     return Comparison(log, settings, ranked, pairs, unavailable, warnings, basis)
 
 
-def plan(log: Log, policies: Any = None, *, difference: float, **options: Any) -> Plan:
+def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
     """Rows needed to decide a difference, what the log can detect now, and what to log more of.
 
     Parameters
@@ -207,12 +187,8 @@ def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[in
     return sorted(rank_of, key=lambda k: (rank_of[k], k)), ranks
 
 
-def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
-    """What turns a difference of scores into units of reward, whatever the normalisation."""
-    factor = main.estimator.reward_units(log.n_actions)
-    if normalize == "states" and not main.estimator.uses_propensity:
-        factor *= len(np.unique(log.state_codes[main.terms.rows])) / main.rows
-    return factor
+def has_units(log: Log | ScannedLog) -> bool:
+    return log.units is not None if isinstance(log, Log) else "unit" in log.roles.names
 
 
 def arrange(
@@ -260,26 +236,6 @@ def why_open(p_value: float, level: float, pairs: int) -> str:
     return "The interval includes 0: the sign of the difference is open"
 
 
-def thin_evidence(log: Log, policies: PolicySet) -> list[str]:
-    """What the log is too thin for, in sentences."""
-    kept = log.latest
-    found = [
-        f"Policy {p.name!r} never plays an action that was logged; what is said of it rests on other actions"
-        for p in policies
-        if not p.proxy and not np.any(p.logged[kept] > 0)
-    ]
-    unseen = log.n_actions - len(np.unique(log.action_codes))
-    if unseen:
-        found.append(
-            f"Of {log.n_actions:,} actions {unseen:,} were never logged; their rewards are guessed from others"
-        )
-    if log.n_states < FEW_STATES:
-        found.append(f"The log has {count(log.n_states, 'state')} and says little of any other")
-    if 1 < log.n_states == len(kept) < len(log):
-        found.append("In every state only one action was logged, so actions are compared across states")
-    return found
-
-
 def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Verdicts that contradict the ranking."""
     return tuple(
@@ -289,18 +245,11 @@ def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:
     )
 
 
-def add_bootstrap(
-    pairs: tuple[Pair, ...],
-    main: MethodResult,
-    names: Sequence[str],
-    units: float,
-    draws: int,
-    level: float,
-    seed: int,
-) -> tuple[Pair, ...]:
+def add_bootstrap(pairs: tuple[Pair, ...], study: Study, draws: int, level: float) -> tuple[Pair, ...]:
     """The pairs with percentile bootstrap intervals beside them."""
-    low, high = bootstrap_differences(main.terms, draws, level, seed)
-    place = {name: k for k, name in enumerate(names)}
+    low, high = study.resampled(draws, level)
+    place = {name: k for k, name in enumerate(study.policies.names)}
+    units = study.units
     return tuple(
         replace(
             p,
@@ -308,11 +257,3 @@ def add_bootstrap(
         )
         for p in pairs
     )
-
-
-def log_warnings(log: Log) -> tuple[str, ...]:
-    """What looks wrong with a log before any policy is asked."""
-    if 1 < len(log) == log.n_states:
-        names = ", ".join(log.state_columns)
-        return (f"every row has a state of its own; is an id or a time among the state columns ({names})?",)
-    return ()

@@ -14,10 +14,12 @@ import numpy as np
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
+from podium.findings import Findings
 from podium.gate import GateAnswer, answer_gate, parse_gate
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
+from podium.scan import ScannedLog
 from podium.verdicts import Judgement
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
@@ -72,6 +74,7 @@ class Basis:
     judgement: Judgement
     main: MethodResult
     units: float  # turns differences of the main method's scores into rewards
+    findings: Findings | None = None  # where the log was read in passes
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Ranked:
 class Comparison:
     """Policies ranked best first, every pair judged, the four methods side by side."""
 
-    log: Log
+    log: Log | ScannedLog
     settings: Mapping[str, Any]
     policies: tuple[Ranked, ...]
     pairs: tuple[Pair, ...]
@@ -201,7 +204,7 @@ class Comparison:
             f"Assumes that {s['assumes']}",
             *s["notes"],
         ]
-        if len(self.log.latest) < len(self.log):
+        if self.log.distinct is not None and self.log.distinct < len(self.log):
             rules = {
                 "by method": "LDE and DiM keep the latest row, IPS and DRE every draw",
                 "latest": "every method keeps the latest row",

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podium.columns import group_sums
-from podium.compare import compare, log_warnings
-from podium.comparison import Comparison
+from podium.compare import compare
+from podium.comparison import Basis, Comparison
 from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
-from podium.gated import ALARM, Gates
+from podium.gated import ALARM, Gates, Signals
 from podium.influence import Driver, Drivers, drivers, row_influence
+from podium.large import is_large
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
+from podium.scan import ScannedLog
 from podium.scores import score
+from podium.study import examine_log, log_warnings
 
 if TYPE_CHECKING:
-    from podium.assumption import AssumptionCheck
+    from podium.assumption import AssumptionCheck, AssumptionCounts
 
 LOW_MASS = 0.1
 LOW_ESS = 20.0
 HIGH_SHARE = 0.2
 FEW_ROWS_FLIP = 3
 SHOWN = 10
-MOST_ROWS = 20_000  # beyond this the ranking is not repeated under other baselines
 
 
 @dataclass(frozen=True)
@@ -91,21 +93,24 @@ class Alarm:
 class Diagnosis:
     """Summary of the log, coverage of each policy, what drives each pair, sensitivity, and alarms."""
 
-    log: Log
+    log: Log | ScannedLog
     coverage: tuple[Coverage, ...]
     pairs: tuple[PairCheck, ...]
     sensitivity: tuple[Sensitivity, ...]
-    assumption: AssumptionCheck
+    assumption: AssumptionCheck | AssumptionCounts
     t_p: float
     alarms: tuple[Alarm, ...]
     warnings: tuple[str, ...]
+    details: Mapping[str, Any]
+    engine: str = "memory"
 
     def to_dict(self) -> dict[str, Any]:
         from podium import __version__
 
         return {
             "podium": __version__,
-            "log": {**self.log.to_dict(), **log_details(self.log)},
+            "log": {**self.log.to_dict(), **self.details},
+            "settings": {"engine": self.engine},
             "policies": [vars(c) for c in self.coverage],
             "pairs": [p.to_dict() for p in self.pairs],
             "sensitivity": [{**vars(s), "ranking": list(s.ranking)} for s in self.sensitivity],
@@ -115,13 +120,14 @@ class Diagnosis:
         }
 
     def log_table(self) -> Table:
-        d, log = log_details(self.log), self.log
+        d, log = self.details, self.log
+        states = log.n_states or 1
         single = share(d["single_row_states"])
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
-            ["distinct", f"{len(log.latest):,}", "of a repeated (state, action) LDE and DiM keep one row"],
+            ["distinct", f"{log.distinct:,}", "of a repeated (state, action) LDE and DiM keep one row"],
             ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
-            ["rows per state", number(len(log) / log.n_states, 2), f"{single} of states have one row"],
+            ["rows per state", number(len(log) / states, 2), f"{single} of states have one row"],
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
             ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],
             ["propensities", log.knows, KNOWN[log.knows]],
@@ -134,7 +140,7 @@ class Diagnosis:
             [c.name, share(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2), share(c.top_row_share)]
             for c in self.coverage
         ]
-        weights = "pi/p" if self.log.propensities is not None else "pi (no propensities)"
+        weights = "pi/p" if self.log.knows != "none" else "pi (no propensities)"
         notes = [
             "on logged: probability that a policy gives to actions logged in the same state; the rest is unseen.",
             f"ESS: how many equally weighted rows its weights {weights} are worth.",
@@ -155,6 +161,8 @@ class Diagnosis:
             "seen/design: below .7 the log has not met the actions that matter to the pair; log those.",
             "z_b: beyond 2 LDE and DRE disagree; believe DRE if the propensities are right.",
         ]
+        if is_large(self.log):
+            notes.append("Beyond 20,000 rows no single rows are looked for; top row says what the largest one carries.")
         if len(self.pairs) > SHOWN:
             notes.append(f"{len(self.pairs) - SHOWN} more pairs, and the states that matter, are in the JSON output.")
         return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
@@ -191,17 +199,28 @@ KNOWN = {
 }
 
 
-def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
-    """What the log can and cannot say about the policies; the options are those of `compare`."""
+def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Diagnosis:
+    """What the log can and cannot say about the policies; the options are those of `compare`.
+
+    Beyond 20,000 rows single rows and states are no longer looked for that would turn a pair.
+    """
+    if isinstance(log, ScannedLog) and not is_large(log):
+        log = log.collect()
+    if is_large(log):
+        return diagnose_large(log, policies, **options)
+    assert isinstance(log, Log)
     from podium.assumption import check_assumption
 
     result: Comparison | None = None
+    basis: Basis | None = None
     if policies is None and not policies_in(log):
         resolved = PolicySet(())  # a log can be looked at before there is a policy
     elif len(named_policies(log, policies)) > 1:
         result = compare(log, policies, **options)
-        assert result.basis is not None
-        log, resolved = result.log, result.basis.policies
+        basis = result.basis
+        assert basis is not None
+        assert isinstance(result.log, Log)
+        log, resolved = result.log, basis.policies
     else:
         given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
         log, resolved = prepare(log, policies, **given)
@@ -209,9 +228,9 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     pairs: tuple[PairCheck, ...] = ()
     other: tuple[Sensitivity, ...] = ()
     warnings = (*log_warnings(log), *resolved.warnings)
-    if result is not None:
-        pairs = tuple(check_pairs(result, gates))
-        other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
+    if result is not None and basis is not None:
+        pairs = tuple(check_pairs(result, gates, basis))
+        other = tuple(other_rankings(result, log, resolved))
         warnings = result.warnings
     coverage = tuple(cover(log, p) for p in resolved)
     return Diagnosis(
@@ -223,6 +242,50 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
         t_p=gates.t_p,
         alarms=(*log_alarms(gates), *policy_alarms(coverage, resolved), *pair_alarms(pairs)),
         warnings=warnings,
+        details=log_details(log),
+        engine=log.engine,
+    )
+
+
+def diagnose_large(log: Log | ScannedLog, policies: Any, **options: Any) -> Diagnosis:
+    """The same from the sums of a pass."""
+    from podium.assumption import assumption_from_counts
+
+    alone = policies is None and not policies_in(log)
+    pairs: tuple[PairCheck, ...] = ()
+    if not alone and len(named_policies(log, policies)) > 1:
+        result = compare(log, policies, **options, coverage=True)
+        assert result.basis is not None
+        assert result.basis.findings is not None
+        found, warnings, shown = result.basis.findings, result.warnings, result.log
+        pairs = tuple(check_pairs(result, found, result.basis))
+    else:
+        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+        study = examine_log(log, {"uniform": "uniform"} if alone else policies, **given)
+        assert study.findings is not None
+        found, warnings, shown = study.findings, study.warnings, study.log
+    add, large = found.sums.add, found.large
+    coverage = () if alone else tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
+    return Diagnosis(
+        log=shown,
+        coverage=coverage,
+        pairs=pairs,
+        sensitivity=(),
+        assumption=assumption_from_counts(
+            large.rows, add["seen_in"], add["distinct"], add["expected"], tuple(shown.action_space)
+        ),
+        t_p=found.t_p,
+        alarms=(*log_alarms(found), *policy_alarms(coverage, found.policies)),
+        warnings=warnings,
+        details={
+            "duplicates": large.rows - found.kept("latest"),
+            "unseen_actions": int(np.count_nonzero(large.counts == 0)),
+            "single_row_states": float(add["single"] / add["states"]),
+            "reward_mean": large.centre,
+            "reward_low": large.low,
+            "reward_high": large.high,
+        },
+        engine=large.engine,
     )
 
 
@@ -261,23 +324,24 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
-    """What every pair hangs on, in the order of the comparison."""
-    basis = result.basis
-    assert basis is not None
-    names, log = basis.policies.names, result.log
+def check_pairs(result: Comparison, gates: Signals, basis: Basis) -> list[PairCheck]:
+    """What every pair hangs on, in the order of the comparison; its rows and states where they are at hand."""
+    names = basis.policies.names
     i, j = pair_indices(len(names))
     index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
     influence = basis.judgement.figures.get("influence")
-    if influence is None:
-        influence = row_influence(basis.main, len(log), basis.units)
+    if influence is None and isinstance(result.log, Log) and basis.findings is None:
+        influence = row_influence(basis.main, len(result.log), basis.units)
     checks = []
     for p in result.pairs:
         n = index.get((p.a, p.b), index.get((p.b, p.a)))
         assert n is not None
         sign = 1.0 if (p.a, p.b) in index else -1.0
-        effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
-        found: Drivers = drivers(log, p.difference, effects)
+        found = Drivers((), (), None)
+        if influence is not None:
+            assert isinstance(result.log, Log)
+            effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
+            found = drivers(result.log, p.difference, effects)
         lde, design = float(gates.lde.empirical[n]), float(gates.lde.design[n])
         checks.append(
             PairCheck(
@@ -287,7 +351,7 @@ def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
                 difference=p.difference,
                 empirical_se=lde if np.isfinite(lde) else None,
                 design_se=design if np.isfinite(design) else None,
-                z_b=sign * float(gates.z_b[n]) if log.propensities is not None else None,
+                z_b=sign * float(gates.z_b[n]) if gates.knows != "none" else None,
                 rows_to_flip=found.rows_to_flip,
                 rows=found.rows,
                 states=found.states,
@@ -296,16 +360,16 @@ def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
     return checks
 
 
-def other_rankings(result: Comparison, policies: PolicySet) -> list[Sensitivity]:
+def other_rankings(result: Comparison, log: Log, policies: PolicySet) -> list[Sensitivity]:
     """The ranking under every method, and under other baselines for those that use one."""
-    baselines = ["mean", "state"] + (["linear"] if all(p.has_full for p in policies) and len(result.log) > 1 else [])
+    baselines = ["mean", "state"] + (["linear"] if all(p.has_full for p in policies) and len(log) > 1 else [])
     sign = -1.0 if result.settings["lower_is_better"] else 1.0
     place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
     found = []
     for baseline in baselines:
         methods = [e for e in ESTIMATORS.values() if baseline == "mean" or e.uses_baseline]
         try:
-            results, _ = try_methods(result.log, policies, methods, baseline, seed=result.settings["seed"])
+            results, _ = try_methods(log, policies, methods, baseline, seed=result.settings["seed"])
         except PodiumError:  # such as a text column with too many values for a linear model
             continue
         for name, method in results.items():
@@ -320,10 +384,10 @@ def other_rankings(result: Comparison, policies: PolicySet) -> list[Sensitivity]
 # --- alarms ------------------------------------------------------------------------------------------------------
 
 
-def log_alarms(gates: Gates) -> list[Alarm]:
+def log_alarms(gates: Signals) -> list[Alarm]:
     if abs(gates.t_p) <= ALARM:
         return []
-    known = gates.log.propensities is not None
+    known = gates.knows != "none"
     meaning = (
         f"good actions were logged more often than others (T_p = {gates.t_p:.1f})"
         if gates.t_p > 0

@@ -26,9 +26,38 @@ class PodiumError(ValueError):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> tuple[Any, ...]:  # errors travel between processes
+        return restored, (type(self), self.message, self.hint)
+
+
+def restored(kind: type[PodiumError], message: str, hint: str) -> PodiumError:
+    """An error as it was before it was sent."""
+    error = kind.__new__(kind)
+    PodiumError.__init__(error, message, hint)
+    return error
+
 
 class Unavailable(PodiumError):
     """A method cannot be used on this log, through no fault of the call."""
+
+
+class BadRows(PodiumError):
+    """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
+
+    def __init__(self, what: str, rule: str, row: int, value: str, rows: int, hint: str) -> None:
+        super().__init__(f"{what} {rule}; row {row} holds {value} ({count(rows, 'row')})", hint=hint)
+        self.what, self.rule, self.row, self.value, self.rows = what, rule, row, value, rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadRows, (self.what, self.rule, self.row, self.value, self.rows, self.hint)
+
+    def moved(self, rows: int) -> BadRows:
+        """The same, that many rows further down."""
+        return BadRows(self.what, self.rule, self.row + rows, self.value, self.rows, self.hint)
+
+    def merged(self, later: BadRows) -> BadRows:
+        """The same rule broken in rows that come later."""
+        return BadRows(self.what, self.rule, self.row, self.value, self.rows + later.rows, self.hint)
 
 
 class MissingExtra(PodiumError, ImportError):
@@ -46,16 +75,14 @@ def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) ->
 
     >>> refuse_rows("column 'propensity'", "must be > 0", [True, False], [0, 1], "LDE needs none.")
     Traceback (most recent call last):
-    podium.errors.PodiumError: column 'propensity' must be > 0; row 1 holds 0 (1 row)
+    podium.errors.BadRows: column 'propensity' must be > 0; row 1 holds 0 (1 row)
     <BLANKLINE>
     Hint: LDE needs none.
     """
     rows = np.flatnonzero(bad)
     if rows.size == 0:
         return
-    value = values[rows[0]]
-    shown = show_value(value)
-    raise PodiumError(f"{what} {rule}; row {rows[0] + 1} holds {shown} ({count(rows.size, 'row')})", hint=hint)
+    raise BadRows(what, rule, int(rows[0]) + 1, show_value(values[rows[0]]), int(rows.size), hint)
 
 
 def show_value(value: Any) -> str:

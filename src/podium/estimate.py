@@ -93,7 +93,8 @@ class MethodResult:
     std_error: Floats  # (K, K), paired: the rows are the same
     rows: int  # rows kept
     samples: int  # independent pieces: rows, or units, or states
-    terms: RowTerms
+    terms: RowTerms | None = None  # where the rows are at hand
+    pieces: GroupSums | None = None  # where they are not: sums of their terms over what is resampled
 
 
 def row_terms(
@@ -295,7 +296,7 @@ def check_choice(what: str, value: Any, choices: Sequence[Any]) -> None:
 class Estimates:
     """Policy x method; None where a method cannot be used, with the reason in `unavailable`."""
 
-    log: Log
+    log: Any  # Log or ScannedLog
     policies: tuple[str, ...]
     values: Mapping[str, Mapping[str, float | None]]  # policy -> method -> estimate
     unavailable: Mapping[str, str]
@@ -345,7 +346,7 @@ class Estimates:
 
 
 def evaluate(
-    log: Log,
+    log: Any,
     policies: Any = None,
     estimators: Sequence[str | Estimator] = tuple(ESTIMATORS),
     baseline: Any = "mean",
@@ -382,9 +383,10 @@ def evaluate(
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
-    log, resolved = prepare(log, policies, behavior, actions)
-    results, unavailable = try_methods(
-        log, resolved, methods, baseline, normalize=normalize, duplicates=duplicates, seed=seed
+    from podium.study import estimate_all  # which rests on this module, and on the passes over large logs
+
+    log, resolved, results, unavailable, warnings = estimate_all(
+        log, policies, methods, baseline, normalize, duplicates, behavior, actions, seed
     )
     values = value_table(resolved.names, [m.name for m in methods], results)
     settings = {
@@ -392,10 +394,15 @@ def evaluate(
         "baseline": describe_baseline(baseline),
         "normalize": normalize,
         "duplicates": duplicates or "by method",
-        "engine": "memory",
+        "engine": engine_of(log),
         "seed": seed,
     }
-    return Estimates(log, resolved.names, values, unavailable, settings, resolved.warnings)
+    return Estimates(log, resolved.names, values, unavailable, settings, warnings)
+
+
+def engine_of(log: Any) -> str:
+    """The name of the engine that read a log."""
+    return log.engine if isinstance(log.engine, str) else str(log.engine.name)
 
 
 def prepare(

@@ -8,6 +8,10 @@ for LDE, and x_n = (r_n - b_n) g_n / p_n on all rows for DRE. C_j sums x over st
 H is what the KNOWN policies imply and the log may not have seen yet: mean_n A sum_a g^2 for LDE (sigma = sd(r - b)),
 mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
 LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
+
+Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with
+the smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. Where policies
+are known at the logged actions alone, H of DRE is had from these if the policies play no other.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,17 +96,12 @@ class Gates:
         return correlation_t(log_p, self.residual)
 
     @property
-    def lacking(self) -> str:
-        """What keeps DRE from being judged with its design error."""
-        if self.log.propensities is None:
-            return "the log has no propensities"
-        if self.log.behavior is None:
-            return "only the logged actions' propensities are known"
-        return "some policies are known only at the logged actions"
+    def knows(self) -> str:
+        return self.log.knows
 
     @property
-    def alarm(self) -> bool:
-        return abs(self.t_p) > (ALARM if self.log.propensities is not None else ALARM_ESTIMATED)
+    def many(self) -> bool:
+        return False
 
     @cached_property
     def z_b(self) -> Floats:
@@ -166,17 +166,59 @@ class Gates:
         )
 
 
-def gated(log: Log, policies: PolicySet) -> Judgement:
+class Signals(Protocol):
+    """What the gated verdict rests on, wherever the rows are."""
+
+    @property
+    def policies(self) -> PolicySet: ...
+    @property
+    def knows(self) -> str: ...
+    @property
+    def t_p(self) -> float: ...
+    @property
+    def z_b(self) -> Floats: ...
+    @property
+    def lde(self) -> Path: ...
+    @property
+    def dre(self) -> Path | None: ...
+    @property
+    def many(self) -> bool:
+        """More than 20,000 rows: of LDE and DRE, where both may be used, the one with the smaller error is."""
+        ...
+
+
+def is_alarm(gates: Signals) -> bool:
+    """Whether the logger seems to seek reward."""
+    return abs(gates.t_p) > (ALARM if gates.knows != "none" else ALARM_ESTIMATED)
+
+
+def lacking(gates: Signals) -> str:
+    """What keeps DRE from being judged with its design error."""
+    if gates.knows == "none":
+        return "the log has no propensities"
+    if gates.knows == "logged":
+        return "only the logged actions' propensities are known"
+    return "some policies are known only at the logged actions"
+
+
+def gated(gates: Signals) -> Judgement:
     """The gated verdict of every pair."""
-    gates = Gates(log, policies)
+    policies = gates.policies
+    alarm = is_alarm(gates)
     i, _ = pair_indices(len(policies))
     lde = gates.lde
-    use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not gates.alarm) & (np.abs(gates.z_b) <= DISAGREE)
-    dre = None if use_lde.all() else gates.dre
+    use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not alarm) & (np.abs(gates.z_b) <= DISAGREE)
+    dre = None if use_lde.all() and not gates.many else gates.dre
+    if gates.many and dre is not None:
+        with np.errstate(invalid="ignore"):
+            use_lde &= ~(dre.std_error < lde.std_error)
     other = lde if dre is None else dre
-    known = dre is not None and bool(np.isfinite(dre.design).all())
+    known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
     path = np.where(use_lde | (dre is None), "LDE", "DRE")
-    silent = [why_silent(gates, bool(lde_taken), known, lde.rows) for lde_taken in use_lde]
+    silent = [
+        why_silent(gates, bool(taken), bool(dre_known), lde.rows)
+        for taken, dre_known in zip(use_lde, known, strict=True)
+    ]
     if any(p.proxy for p in policies):
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
@@ -186,7 +228,7 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
     ]
     main = lde if use_lde.mean() >= 0.5 else other
     notes = []
-    if log.propensities is None:
+    if gates.knows == "none":
         notes.append("Without propensities it is assumed that logging did not seek reward")
     if not all(p.has_full for p in policies):
         notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
@@ -198,11 +240,9 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
         path=tuple(path.tolist()),
         silent=tuple(silent),
         values=main.values,
-        assumes=LDE.assumes
-        if log.propensities is None
-        else "the propensities are right, or logging did not seek reward",
+        assumes=LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward",
         notes=tuple(notes),
-        figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows},
+        figures={"t_p": gates.t_p, "alarm": alarm, "rows": main.rows},
     )
 
 
@@ -216,15 +256,15 @@ def looks_uniform(counts: NDArray[np.int64]) -> bool:
     return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
 
 
-def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str:
+def why_silent(gates: Signals, lde_taken: bool, dre_known: bool, rows: int) -> str:
     """Why no claim may be made of a pair; nothing if one may."""
     if lde_taken or dre_known:
         return ""
-    if gates.alarm:
-        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {gates.lacking}"
+    if is_alarm(gates):
+        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {lacking(gates)}"
     if rows < FEW_ROWS:
-        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {gates.lacking}"
-    return f"LDE and DRE disagree, and DRE alone would claim too much: {gates.lacking}"
+        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {lacking(gates)}"
+    return f"LDE and DRE disagree, and DRE alone would claim too much: {lacking(gates)}"
 
 
 def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) -> tuple[Floats, Floats, Floats]:

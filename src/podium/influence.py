@@ -35,6 +35,7 @@ class Drivers:
 
 def row_influence(result: MethodResult, rows: int, units: float) -> Floats:
     """(N, K) how much the estimate of each policy falls when a row is left out, to first order in 1/n."""
+    assert result.terms is not None
     influence = np.zeros((rows, len(result.values)))
     centre = result.values - result.terms.shared
     for part, block in result.terms.blocks():

@@ -155,13 +155,7 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
         raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
     header, *body = rows
     header = [h.strip() for h in header]
-    for i, name in enumerate(header):
-        if not name:
-            raise PodiumError(f"{path.name}: column {i + 1} has no name", hint="give every column a header.")
-        if name in header[:i]:
-            raise PodiumError(
-                f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
-            )
+    check_header(header, path)
     if not body:
         raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
     widths = np.fromiter(map(len, body), np.int64, len(body))
@@ -174,6 +168,27 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
         )
     cells = zip(*body, strict=True)
     return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
+
+
+def read_csv_header(path: Path) -> list[str]:
+    """The names in the first line of a CSV file that may be too large to read."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        start = file.read(1 << 16)
+    lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
+    header = [h.strip() for h in next((row for row in lines if row), [])]
+    check_header(header, path)
+    return header
+
+
+def check_header(header: Sequence[str], path: Path) -> None:
+    """Every column has a name of its own."""
+    for i, name in enumerate(header):
+        if not name:
+            raise PodiumError(f"{path.name}: column {i + 1} has no name", hint="give every column a header.")
+        if name in header[:i]:
+            raise PodiumError(
+                f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
+            )
 
 
 def type_cells(cells: Sequence[str], as_text: bool) -> Column:

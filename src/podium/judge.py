@@ -10,6 +10,7 @@ from podium.gated import ALARM, Gates, gated
 from podium.log import Log
 from podium.policies import PolicySet
 from podium.resampling import LABELS, classical
+from podium.scan import ScannedLog
 from podium.verdicts import Judgement
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
@@ -18,7 +19,7 @@ MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in
 MOST_ROWS = 20_000
 
 
-def why_no_posterior(log: Log, policies: PolicySet) -> str:
+def why_no_posterior(log: Log | ScannedLog, policies: PolicySet) -> str:
     """Why the posterior cannot be used; nothing if it can."""
     partial = [p.name for p in policies if not p.has_full]
     if partial:
@@ -30,7 +31,7 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
     return ""
 
 
-def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
+def pick_procedure(log: Log | ScannedLog, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
     """The procedure's name, and why it is not the default one where it is not."""
     if wanted is not None and wanted not in PROCEDURES:
         raise PodiumError(f"unknown verdicts {wanted!r}", hint="the procedures are " + ", ".join(PROCEDURES) + ".")
@@ -49,7 +50,7 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
     if procedure == "posterior":
         return by_posterior(log, policies, seed)
     if procedure == "gated":
-        return gated(log, policies)
+        return gated(Gates(log, policies))
     return classical(main, units, procedure, seed)
 
 

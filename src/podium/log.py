@@ -52,6 +52,7 @@ class Log:
     columns : the columns of the file or frame that the log was read from, by header
     names : the header that each role ("state", "action", "reward", ...) had there
     states_guessed : the state columns are what was left over, so a unit named later is taken out of them
+    engine : what read the rows
 
     Examples
     --------
@@ -71,6 +72,7 @@ class Log:
     columns: Mapping[str, Column] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
+    engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
 
@@ -267,6 +269,11 @@ class Log:
         return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
 
     @property
+    def distinct(self) -> int:
+        """How many (state, action) there are."""
+        return len(self.latest)
+
+    @property
     def knows(self) -> str:
         """What is known of the behaviour policy: "full", "logged" (p_n alone) or "none"."""
         return "full" if self.behavior is not None else "logged" if self.propensities is not None else "none"
@@ -344,34 +351,20 @@ class Log:
         distribution; they are never state.
         """
         columns = {name: to_array(values) for name, values in columns.items()}
-        named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
-        for role, name in named.items():
-            if name is not None and name not in columns:
-                raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
-        check_roles(action, reward, propensity, state)
-        p_name = propensity or "propensity"
-        names = {role: name for role, name in named.items() if name is not None}
-        as_state = {state} if isinstance(state, str) else set(state or ())
-        for role in ("propensity", "time"):
-            if role not in names and role in columns and role not in as_state:
-                names[role] = role
-        chosen = pick_states(columns, state, {*names.values()}, p_name)
-        full = any(name.startswith(p_name + ":") for name in columns)
-        if len(chosen) == 1:
-            names["state"] = chosen[0]
+        roles = assign_roles(columns, state, action, reward, propensity, time, unit)
         log = cls(
-            states=states_given(columns, chosen, frame),
+            states=states_given(columns, list(roles.states), frame),
             actions=columns[action],
             rewards=columns[reward],
-            propensities=columns.get(names.get("propensity", "")),
+            propensities=columns.get(roles.names.get("propensity", "")),
             action_space=tuple(actions),
-            times=columns.get(names.get("time", "")),
+            times=columns.get(roles.names.get("time", "")),
             units=columns[unit] if unit else None,
             columns=columns,
-            names=names,
-            states_guessed=state is None,
+            names=roles.names,
+            states_guessed=roles.guessed,
         )
-        return log.with_behavior(f"column:{p_name}") if full else log
+        return log.with_behavior(f"column:{roles.propensity}") if roles.full else log
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
@@ -394,7 +387,7 @@ class Log:
         """What the JSON output says of the log."""
         return {
             "rows": len(self),
-            "distinct": len(self.latest),
+            "distinct": self.distinct,
             "states": self.n_states,
             "actions": self.n_actions,
             "propensities": self.knows,
@@ -402,10 +395,50 @@ class Log:
 
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
+        engine = "" if self.engine == "memory" else f" ({self.engine})"
         return (
-            f"Log: {count(len(self), 'row')}, {len(self.latest):,} distinct (state, action), "
+            f"Log{engine}: {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
         )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of a file or frame plays which part."""
+
+    names: Mapping[str, str]  # role -> header
+    states: tuple[str, ...]
+    propensity: str  # the header before the colon in propensity:<action>
+    full: bool  # such columns give the whole behaviour policy
+    guessed: bool  # the state columns are what was left over
+
+
+def assign_roles(
+    columns: Mapping[str, Any],
+    state: str | Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    propensity: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+) -> Roles:
+    """The roles of named columns, see `Log.from_columns`."""
+    named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
+    for role, name in named.items():
+        if name is not None and name not in columns:
+            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+    check_roles(action, reward, propensity, state)
+    p_name = propensity or "propensity"
+    names = {role: name for role, name in named.items() if name is not None}
+    as_state = {state} if isinstance(state, str) else set(state or ())
+    for role in ("propensity", "time"):
+        if role not in names and role in columns and role not in as_state:
+            names[role] = role
+    chosen = pick_states(columns, state, {*names.values()}, p_name)
+    if len(chosen) == 1:
+        names["state"] = chosen[0]
+    full = any(name.startswith(p_name + ":") for name in columns)
+    return Roles(names, tuple(chosen), p_name, full, state is None)
 
 
 def units_column(values: Any, what: str) -> Column:

@@ -12,19 +12,24 @@ where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from podium.batches import Batch, slices
 from podium.columns import Floats, plain
 from podium.comparison import Comparison
 from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError
+from podium.findings import Findings
 from podium.log import Log
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
+from podium.scan import ScannedLog
+from podium.sums import Sums
 from podium.verdicts import Judgement
 
 POWERS = (0.8, 0.9)
@@ -59,7 +64,7 @@ class LogMore:
 class Plan:
     """Rows needed per pair, and what to log more of."""
 
-    log: Log
+    log: Log | ScannedLog
     difference: float
     pairs: tuple[PlannedPair, ...]
     log_more: tuple[LogMore, ...]
@@ -198,16 +203,52 @@ def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, in
         return ()
     wanted, carried = wanted / wanted.sum(), carried / carried.sum()
     by_action = carried.sum(axis=0)
-    found = [
-        LogMore("action", plain(log.action_space[a]), float(share[a]), float(wanted[a]), float(by_action[a]))
-        for a in np.argsort(-by_action, kind="stable")[:SHOWN]
-        if wanted[a] > share[a]
-    ]
+    found = [*actions_to_log(log.action_space, share, wanted, by_action)]
     by_state = np.bincount(log.state_codes, carried.sum(axis=1), log.n_states)
     rows = np.bincount(log.state_codes, minlength=log.n_states) / len(log)
     heavy = [s for s in np.argsort(-by_state, kind="stable")[:SHOWN] if by_state[s] > 2 * rows[s]]
     found += [LogMore("state", log.state_labels[s], float(rows[s]), None, float(by_state[s])) for s in heavy]
     return tuple(found)
+
+
+def what_to_log_in_passes(found: Findings, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
+    """Actions that carry the variance of the undecided pairs, by one more pass over a large log."""
+    large = found.large
+    if not undecided or not large.full:
+        return ()
+    share = large.counts / large.rows
+    ask = partial(variance_by_action, pairs=tuple(undecided), share=np.maximum(share, 1 / (2 * large.rows)))
+    sums: Sums = large.source.fold(False, ask, "what to log")
+    gap, part = sums.add["gap"], sums.add["part"]
+    some = gap.sum(axis=1) > 0
+    if not some.any():
+        return ()
+    wanted = (gap[some] / gap[some].sum(axis=1, keepdims=True)).mean(axis=0)
+    carried = (part[some] / part[some].sum(axis=1, keepdims=True)).mean(axis=0)
+    return actions_to_log(large.log.action_space, share, wanted, carried)
+
+
+def variance_by_action(batches: Iterable[Batch], pairs: Sequence[tuple[int, int]], share: Floats) -> Sums:
+    """Sums over rows of |g| and g^2 / B for each pair and action."""
+    actions = len(share)
+    total = Sums({name: np.zeros((len(pairs), actions)) for name in ("gap", "part")})
+    for batch in batches:
+        for rows in slices(batch, len(batch.full) * actions):
+            full = [p.full(actions) for p in rows.full]
+            behavior = np.maximum(share if rows.behavior is None else rows.behavior, 1e-12)
+            gaps = [np.abs(full[i] - full[j]) for i, j in pairs]
+            part = [(g**2 / behavior).sum(axis=0) for g in gaps]
+            total = total + Sums({"gap": np.array([g.sum(axis=0) for g in gaps]), "part": np.array(part)})
+    return total
+
+
+def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carried: Floats) -> tuple[LogMore, ...]:
+    """The actions that carry the most variance, of those that were logged less often than is best."""
+    return tuple(
+        LogMore("action", plain(actions[a]), float(share[a]), float(wanted[a]), float(carried[a]))
+        for a in np.argsort(-carried, kind="stable")[:SHOWN]
+        if wanted[a] > share[a]
+    )
 
 
 def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, difference: float) -> Plan:
@@ -235,7 +276,13 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
     notes = ["The rows needed presume that more rows are logged as these were."]
     notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
-    more = what_to_log(result.log, policies, undecided)
+    found = result.basis.findings if result.basis is not None else None
+    if found is None:
+        assert isinstance(result.log, Log)
+        more = what_to_log(result.log, policies, undecided)
+    else:
+        more = what_to_log_in_passes(found, undecided)
+        notes.append("Beyond 20,000 rows only actions are named, not states.")
     if undecided and not all(p.has_full for p in policies):
         notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")
     return Plan(result.log, float(difference), tuple(pairs), more, result.settings, tuple(notes))

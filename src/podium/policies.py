@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from podium.drafts import Draft, Policy
 from podium.errors import PodiumError, count, listed, refuse_rows
 from podium.forms import draft_policy
 from podium.log import AGREE, Log
+
+
+class HasColumns(Protocol):
+    """A log, wherever its rows are."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,18 @@ class PolicyRows:
         one_hot = np.zeros((len(chosen), n_actions))
         one_hot[np.arange(len(chosen)), chosen] = 1.0
         return one_hot
+
+    def take(self, rows: Any) -> PolicyRows:
+        """The policy on some of its rows."""
+        matrix = None if self.matrix is None else self.matrix[rows]
+        chosen = None if self.chosen is None else self.chosen[rows]
+        return PolicyRows(self.name, self.kind, self.logged[rows], matrix, chosen, self.proxy)
+
+    def join(self, parts: Sequence[PolicyRows]) -> PolicyRows:
+        """The policy on the rows of several parts."""
+        matrix = None if self.matrix is None else np.concatenate([p.matrix for p in parts])
+        chosen = None if self.chosen is None else np.concatenate([p.chosen for p in parts])
+        return PolicyRows(self.name, self.kind, np.concatenate([p.logged for p in parts]), matrix, chosen, self.proxy)
 
     def average(self, values: Floats, rows: Codes) -> Floats:
         """(n,) sum_a values(s_n, a) pi(a|s_n) at some rows, for values of shape (n, A)."""
@@ -86,7 +105,7 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     return log, PolicySet(rows, tuple(warnings))
 
 
-def named_policies(log: Log, policies: Any) -> dict[str, Any]:
+def named_policies(log: HasColumns, policies: Any) -> dict[str, Any]:
     """The candidates by name: a mapping, names of the log's pi_ columns, or all of those columns."""
     own = policies_in(log)
     if (policies is None and not own) or (isinstance(policies, Mapping | Sequence) and not policies):
@@ -114,7 +133,7 @@ def named_policies(log: Log, policies: Any) -> dict[str, Any]:
     )
 
 
-def policies_in(log: Log) -> dict[str, Policy]:
+def policies_in(log: HasColumns) -> dict[str, Policy]:
     """The policies that the log itself carries in `pi_<name>` and `pi_<name>:<action>` columns."""
     headers = [h for h in log.columns if h.startswith("pi_")]
     whole = {h for h in headers if ":" not in h}

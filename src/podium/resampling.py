@@ -7,6 +7,7 @@ import numpy as np
 from podium.bootstrap import piece_sums
 from podium.columns import Floats
 from podium.estimate import TIE, MethodResult
+from podium.moments import GroupSums
 from podium.pairs import pair_indices
 from podium.verdicts import Judgement
 
@@ -54,9 +55,17 @@ def no_spread(samples: int, difference: float) -> str:
     return "Every row gives the same difference, so there is no spread to judge it by"
 
 
+def pieces_of(main: MethodResult, seed: int) -> GroupSums:
+    """What is resampled: rows, units, or random groups of them."""
+    if main.pieces is not None:
+        return main.pieces
+    assert main.terms is not None
+    return piece_sums(main.terms, seed)
+
+
 def bootstrap_t(main: MethodResult, seed: int) -> Floats:
     """(P, B) |t*| of resampled pieces (rows, units, or buckets of them), studentised draw by draw."""
-    sums = piece_sums(main.terms, seed)
+    sums = pieces_of(main, seed)
     pieces, policies = sums.sums.shape
     i, j = pair_indices(policies)
     mean = sums.sums.sum(axis=0) / sums.sizes.sum()
@@ -86,7 +95,7 @@ def bootstrap_t(main: MethodResult, seed: int) -> Floats:
 
 def sign_flips(main: MethodResult, seed: int) -> Floats:
     """(P, B) |t| when each piece's difference keeps its size and gets a random sign."""
-    sums = piece_sums(main.terms, seed)
+    sums = pieces_of(main, seed)
     i, j = pair_indices(sums.sums.shape[1])
     signs = np.random.default_rng([seed, 3]).integers(0, 2, size=(DRAWS, len(sums.sums))) * 2.0 - 1.0
     flipped = signs @ sums.sums / sums.sizes.sum()

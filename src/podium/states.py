@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from podium.baselines import describe_baseline
-from podium.columns import Floats, group_sums, to_array
+from podium.bystate import LISTED, StateTable, gaps_of, table_of_states
+from podium.columns import Floats, group_sums, plain, to_array
 from podium.display import Table, number, share, wrap
-from podium.errors import PodiumError
+from podium.errors import PodiumError, Unavailable
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
+from podium.findings import kept_by
+from podium.large import Large, is_large, open_large
 from podium.log import Log
 from podium.moments import GroupSums, merge
+from podium.pairs import pair_indices
+from podium.scan import ScannedLog
+from podium.study import in_passes, own_warnings, term_baseline
 
 SHOWN = 20
 
@@ -25,7 +32,7 @@ SHOWN = 20
 class StateComparison:
     """Each policy's value in each state, and the sign of every pair's difference there."""
 
-    log: Log
+    log: Log | ScannedLog
     policies: tuple[str, ...]
     states: tuple[Any, ...]
     rows: Floats  # (S,) rows kept in each state
@@ -34,6 +41,9 @@ class StateComparison:
     share_below_minus_delta: float | None
     settings: Mapping[str, Any]
     warnings: tuple[str, ...]
+    shares: Floats  # (P, 3) of all states, in which the first policy of a pair is below, equal, above
+    median_rows: float
+    every: int  # how many states there are; of more than are listed, `states` holds those with the most rows
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -58,6 +68,10 @@ class StateComparison:
                 for i, state in enumerate(self.states)
             ],
             "share_below_minus_delta": self.share_below_minus_delta,
+            "shares": {
+                key: {"above": s[2], "below": s[0], "equal": s[1]}
+                for key, s in zip(keys, self.shares.tolist(), strict=True)
+            },
             "warnings": list(self.warnings),
         }
 
@@ -65,14 +79,16 @@ class StateComparison:
         """One row per state: its columns, the rows kept, and a column per policy."""
         from podium.frames import columns_to_frame
 
-        columns = {name: column[self.log.first_rows] for name, column in self.log.state_columns.items()}
+        names = list(self.log.state_columns)
+        rows = [state if len(names) > 1 else (state,) for state in self.states]
+        columns = {name: to_array([row[j] for row in rows]) for j, name in enumerate(names)}
         columns["rows"] = self.rows.astype(np.int64)
         columns |= {name: self.values[:, k] for k, name in enumerate(self.policies)}
         return columns_to_frame(columns, backend)
 
     def summary_table(self) -> Table:
         rows = [
-            [a, b, *(share(float(np.mean(self.signs[:, n] == sign))) for sign in (1, -1, 0))]
+            [a, b, *(share(float(self.shares[n, place])) for place in (2, 0, 1))]
             for n, (a, b) in enumerate(self.pairs[:SHOWN])
         ]
         notes = []
@@ -83,7 +99,7 @@ class StateComparison:
             notes.append(
                 f"Mispredicted by more than delta = {self.settings['delta']:g}: {share_text} of (state, pair)."
             )
-        notes.append(f"A state with few rows says little: the median state has {np.median(self.rows):g}.")
+        notes.append(f"A state with few rows says little: the median state has {self.median_rows:g}.")
         return Table("Share of states in which", ["a", "b", "a is above", "b is above", "equal"], rows, "llrrr", notes)
 
     def states_table(self) -> Table:
@@ -97,7 +113,7 @@ class StateComparison:
             ]
             for i in order
         ]
-        title = f"States with the most rows ({len(order)} of {len(self.states):,})"
+        title = f"States with the most rows ({len(order)} of {self.every:,})"
         return Table(title, ["state", "rows", *many], rows, align="lr" + "r" * len(many))
 
     def text(self, width: int = 80, bold: bool = False) -> str:
@@ -120,7 +136,7 @@ def state_text(state: Any) -> str:
 
 
 def compare_states(
-    log: Log,
+    log: Log | ScannedLog,
     policies: Any = None,
     estimator: str | Estimator = "LDE",
     baseline: Any = "mean",
@@ -163,6 +179,17 @@ def compare_states(
             f"delta must not be negative; it is {delta!r}",
             hint="it is a threshold on a product of differences.",
         )
+    if isinstance(log, ScannedLog) and not is_large(log):
+        log = log.collect()
+    by_neighbours = isinstance(baseline, str) and baseline == "state"
+    if by_neighbours and isinstance(log, ScannedLog):
+        raise PodiumError(
+            'the baseline "state" is for single states of logs in memory, or of up to 20,000 rows', hint='use "mean".'
+        )
+    if not by_neighbours and in_passes(log, baseline, normalize, None):
+        large = open_large(log, policies, baseline, behavior, actions, label_states=True)
+        return states_in_passes(large, method, baseline, duplicates, true_values, delta, lower_is_better, seed)
+    assert not isinstance(log, ScannedLog)
     log, resolved = prepare(log, policies, behavior, actions)
     terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
     states = log.state_codes[terms.rows]
@@ -174,52 +201,121 @@ def compare_states(
     per_state = sums.sizes if normalize == "rows" else np.full(log.n_states, len(states) / log.n_states)
     corrections = sums.sums / per_state[:, None]
     values = corrections + shared[:, None]
-    left, right = (
-        (list(side) for side in zip(*combinations(range(len(resolved)), 2), strict=True))
-        if len(resolved) > 1
-        else ([], [])
-    )
-    gaps = corrections[:, left] - corrections[:, right]
-    gaps[np.abs(gaps) <= TIE * np.abs(corrections).max(axis=1, keepdims=True)] = 0.0
+    left, right = pair_indices(len(resolved))
+    gaps = gaps_of(corrections, left, right, TIE)
     share = None
     if true_values is not None:
-        truth = check_truth(true_values, log, len(resolved))
+        truth = check_truth(true_values, log.state_labels, len(resolved))
         products = gaps * (truth[:, left] - truth[:, right])
         share = float(np.mean(products <= -delta if delta > 0 else products < 0))
-    settings = {
-        "estimator": method.name,
-        "baseline": describe_baseline(baseline),
-        "normalize": normalize,
-        "duplicates": duplicates or method.duplicates,
-        "delta": delta,
-        "lower_is_better": lower_is_better,
-        "engine": "memory",
-        "seed": seed,
-    }
+    signs = np.sign(gaps) * (-1 if lower_is_better else 1)
+    settings = state_settings(method, baseline, normalize, duplicates, delta, lower_is_better, log.engine, seed)
     return StateComparison(
         log=log,
         policies=resolved.names,
         states=tuple(log.state_labels),
         rows=sums.sizes,
         values=values,
-        signs=np.sign(gaps) * (-1 if lower_is_better else 1),
+        signs=signs,
         share_below_minus_delta=share,
         settings=settings,
         warnings=resolved.warnings,
+        shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
+        median_rows=float(np.median(sums.sizes)),
+        every=log.n_states,
     )
 
 
-def check_truth(true_values: Any, log: Log, policies: int) -> Floats:
+def state_settings(
+    method: Estimator,
+    baseline: Any,
+    normalize: str,
+    duplicates: str | None,
+    delta: float,
+    lower_is_better: bool,
+    engine: str,
+    seed: int,
+) -> dict[str, Any]:
+    return {
+        "estimator": method.name,
+        "baseline": describe_baseline(baseline),
+        "normalize": normalize,
+        "duplicates": duplicates or method.duplicates,
+        "delta": delta,
+        "lower_is_better": lower_is_better,
+        "engine": engine,
+        "seed": seed,
+    }
+
+
+def states_in_passes(
+    large: Large,
+    method: Estimator,
+    baseline: Any,
+    duplicates: str | None,
+    true_values: Any,
+    delta: float,
+    lower_is_better: bool,
+    seed: int,
+) -> StateComparison:
+    """The same for a large log: all states are counted, and up to 20,000 of them listed."""
+    if method.uses_propensity and large.knows == "none":
+        raise Unavailable(
+            f"{method.name} needs the probability of each logged action, and the log has none",
+            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
+        )
+    kept = kept_by(method, duplicates)
+    k = len(large.policies)
+    constant = term_baseline(large, method, kept)
+    ask = partial(table_of_states, policies=k, weighted=method.uses_propensity, kept=kept, constant=constant, tie=TIE)
+    table: StateTable = large.source.fold(True, ask, "state by state")
+    table = table.largest()
+    table = table.take(table.order())
+    left, right = pair_indices(k)
+    gaps = gaps_of(table.corrections, left, right, TIE)
+    columns = [[plain(x) for x in column] for column in table.labels]
+    labels = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    share = None
+    if true_values is not None:
+        if table.states > len(labels):
+            raise PodiumError(
+                f"true_values is for logs of up to {LISTED:,} states; this one has {table.states:,}",
+                hint="leave it out, or compare a sample of the states.",
+            )
+        truth = check_truth(true_values, labels, k)
+        products = gaps * (truth[:, left] - truth[:, right])
+        share = float(np.mean(products <= -delta if delta > 0 else products < 0))
+    sign = -1 if lower_is_better else 1
+    log = large.log
+    if isinstance(log, ScannedLog):
+        log = replace(log, n_states=table.states, distinct=table.distinct)
+    return StateComparison(
+        log=log,
+        policies=large.policies.names,
+        states=tuple(labels),
+        rows=table.rows,
+        values=table.corrections + table.shared[:, None],
+        signs=np.sign(gaps) * sign,
+        share_below_minus_delta=share,
+        settings=state_settings(method, baseline, "rows", duplicates, delta, lower_is_better, large.engine, seed),
+        warnings=own_warnings(large),
+        shares=(table.signs if sign > 0 else table.signs[:, ::-1]) / table.states,
+        median_rows=table.median_rows,
+        every=table.states,
+    )
+
+
+def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Floats:
     """True values per state as (S, K)."""
     if isinstance(true_values, Mapping):
-        missing = [s for s in log.state_labels if s not in true_values]
+        missing = [s for s in labels if s not in true_values]
         if missing:
             raise PodiumError(f"true_values lacks the state {missing[0]!r}", hint="name every state of the log.")
-        true_values = [list(true_values[s]) for s in log.state_labels]
+        true_values = [list(true_values[s]) for s in labels]
     truth = to_array(true_values).astype(np.float64)
-    if truth.shape != (log.n_states, policies) or not np.isfinite(truth).all():
+    if truth.shape != (len(labels), policies) or not np.isfinite(truth).all():
         raise PodiumError(
-            f"true_values must be {log.n_states} states x {policies} policies, finite; its shape is {truth.shape}",
+            f"true_values must be {len(labels)} states x {policies} policies, finite; its shape is {truth.shape}",
             hint="rows follow log.state_labels, columns the policies.",
         )
     return truth

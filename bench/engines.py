@@ -1,0 +1,130 @@
+"""Measures the DuckDB engine against DuckDB's own scan of the same columns, each in a process of its own.
+
+make bench            # 1e7 rows, as part of all
+make bench-large      # 1e8 rows: about 10 GB of disk and a quarter of an hour
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SPENT = """
+import json, resource, sys, time
+def spent():
+    r = resource.getrusage(resource.RUSAGE_SELF)
+    return r.ru_utime + r.ru_stime
+def told(start, clock, **more):
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(json.dumps({"cpu": spent() - start, "wall": time.perf_counter() - clock, "peak": peak, **more}))
+"""
+GENERATE = """
+import duckdb, sys
+path, rows, K = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+c = duckdb.connect(config={"memory_limit": "1GB", "preserve_insertion_order": False})
+c.execute("SET enable_progress_bar = false")
+pis = ", ".join(f"(hash(i, {k + 9}) >> 11) / 9007199254740992.0 AS pi_p{k}" for k in range(K))
+c.execute(f'''COPY (SELECT (hash(i, 1) % {4 * rows})::BIGINT AS state, (hash(i, 2) % 10)::BIGINT AS action,
+    (hash(i, 3) >> 11) / 4503599627370496.0 - 1 AS reward, 0.05 + 0.9 * (hash(i, 4) >> 11) / 9007199254740992.0
+    AS propensity, {pis} FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)''')
+"""
+SCAN = (
+    SPENT
+    + """
+import duckdb
+path, K = sys.argv[1], int(sys.argv[2])
+c = duckdb.connect(config={"threads": 2})
+c.execute("SET enable_progress_bar = false")
+columns = ["state", "action", "reward", "propensity", *(f"pi_p{k}" for k in range(K))]
+query = "SELECT " + ", ".join(f"sum({x})" for x in columns) + f" FROM '{path}'"
+c.execute(query).fetchall()
+start, clock = spent(), time.perf_counter()
+c.execute(query).fetchall()
+told(start, clock)
+"""
+)
+COMPARE = (
+    SPENT
+    + """
+import podium, scipy.sparse, scipy.special, pyarrow.parquet, duckdb
+path, options = sys.argv[1], json.loads(sys.argv[2])
+engine = {"threads": 2, **options.pop("engine", {})}
+start, clock = spent(), time.perf_counter()
+log = podium.scan_log(path, engine="duckdb", state="state", **engine)
+result = podium.compare(log, **options)
+told(start, clock, pairs=len(result.pairs), rows=len(result.log))
+"""
+)
+Report = Callable[[str, str, str, bool], None]
+ALL = {"verdicts": "paired t", "duplicates": "all"}
+
+
+def run(code: str, *arguments: Any) -> dict[str, float]:
+    """What a process of its own prints of itself."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def bench_engine(report: Report, rows: int = 10**7) -> None:
+    print(f"DuckDB engine: N = {rows:.0e} rows, K = 10 policies, four methods, 45 pairs, nearly all keys distinct")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.parquet"
+        run(GENERATE, path, rows, 10)
+        scan = min((run(SCAN, path, 10) for _ in range(3)), key=lambda r: r["cpu"])
+        rows_alone = run(COMPARE, path, json.dumps(ALL))
+        default = run(COMPARE, path, "{}")
+        print(f"        DuckDB's own scan-and-sum: {scan['cpu']:.2f} s CPU")
+        ratio = rows_alone["cpu"] / scan["cpu"]
+        report('duplicates="all", no state sums / scan-and-sum, CPU', f"{ratio:.1f}x", "at most 4x", ratio <= 4)
+        ratio = default["cpu"] / scan["cpu"]
+        report("by default: dedup and state sums / scan-and-sum, CPU", f"{ratio:.1f}x", "at most 15x", ratio <= 15)
+        peak = max(default["peak"], rows_alone["peak"])
+        report("peak memory of the process", f"{peak:.2f} GB", "under 1 GB", peak < 1)
+        wide = Path(folder) / "wide.parquet"
+        some = rows // 10
+        run(GENERATE, wide, some, 100)
+        narrow = Path(folder) / "narrow.parquet"
+        run(GENERATE, narrow, some, 10)
+        ratio = run(COMPARE, wide, "{}")["cpu"] / run(COMPARE, narrow, "{}")["cpu"]
+        report(f"K = 100 / K = 10 at {some:.0e} rows, CPU", f"{ratio:.1f}x", "at most 12x", ratio <= 12)
+
+
+def bench_large(report: Report, rows: int = 10**8) -> None:
+    print(f"DuckDB engine: N = {rows:.0e} rows, K = 10 policies")
+    with tempfile.TemporaryDirectory() as folder:
+        path, tenth = Path(folder) / "log.parquet", Path(folder) / "tenth.parquet"
+        run(GENERATE, path, rows, 10)
+        run(GENERATE, tenth, rows // 10, 10)
+        engine = {"engine": {"memory_limit": "1GB", "temp_dir": folder}}
+        for label, options in (("all draws, no state sums", ALL), ("by default, memory limit 1 GB", engine)):
+            small, large = run(COMPARE, tenth, json.dumps(options)), run(COMPARE, path, json.dumps(options))
+            growth = large["cpu"] / small["cpu"]
+            report(f"{label}: CPU / at a tenth of the rows", f"{growth:.1f}x", "linear: at most 13x", growth <= 13)
+            report(f"{label}: peak memory", f"{large['peak']:.2f} GB", "under 1.5 GB", large["peak"] < 1.5)
+            print(f"        {large['cpu']:.0f} s CPU, {large['wall']:.0f} s wall clock")
+
+
+def main() -> None:
+    failures: list[str] = []
+
+    def report(what: str, value: str, limit: str, holds: bool) -> None:
+        print(f"  {'ok  ' if holds else 'FAIL'}  {what:<58} {value:>14}   ({limit})", flush=True)
+        if not holds:
+            failures.append(what)
+
+    (bench_large if "--large" in sys.argv else bench_engine)(report)
+    if failures:
+        sys.exit("not reached: " + "; ".join(failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""Record batches as the kernel reads them: the first pass that checks a log, and the passes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from zlib import crc32
+
+import numpy as np
+
+from podium.batches import Batch
+from podium.columns import Codes, Column, Floats, plain
+from podium.engines import ROW
+from podium.errors import PodiumError
+from podium.frames import frame_to_columns
+from podium.io import type_cells
+from podium.log import AGREE, LARGEST, SMALLEST, Roles
+from podium.moments import Moments
+from podium.reading import Reader
+from podium.sums import UNITS, mixed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Work that could not go on; whatever is added to it, it stays one."""
+
+    error: PodiumError
+
+    def __add__(self, other: Any) -> Fault:
+        return self
+
+    __radd__ = __add__
+
+
+# --- the first pass --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first look at all rows tells: sizes, ranges, actions, and whether anything is wrong."""
+
+    rows: int = 0
+    reward: Moments | None = None
+    low: float = np.inf
+    high: float = -np.inf
+    actions: Mapping[Any, int] = field(default_factory=dict)  # label -> rows
+    units: frozenset[Any] | None = frozenset()  # None: too many to name
+    bad: frozenset[str] = frozenset()  # columns that break a rule
+
+    def __add__(self, other: Survey) -> Survey:
+        counts = dict(self.actions)
+        for label, rows in other.actions.items():
+            counts[label] = counts.get(label, 0) + rows
+        units = None if self.units is None or other.units is None else self.units | other.units
+        return Survey(
+            self.rows + other.rows,
+            self.reward + other.reward if self.reward and other.reward else self.reward or other.reward,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            counts,
+            None if units is None or len(units) > UNITS else units,
+            self.bad | other.bad,
+        )
+
+
+@dataclass(frozen=True)
+class SurveyWork:
+    """The first pass: cheap signs of trouble; what exactly is wrong is told by `CheckWork`, row by row."""
+
+    roles: Roles
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Survey:
+        total = Survey()
+        for batch in batches:
+            total = total + self.look(batch)
+        return total
+
+    def look(self, batch: pa.RecordBatch) -> Survey:
+        import pyarrow.compute as pc
+
+        names, bad = self.roles.names, set()
+        if batch.num_rows == 0:
+            return Survey()
+        for header in (*self.roles.states, names["action"], *(names[r] for r in ("time", "unit") if r in names)):
+            column = batch.column(header)
+            if column.null_count or is_strange(column):
+                bad.add(header)
+        reward = numbers(batch.column(names["reward"]))
+        if reward is None or not np.isfinite(reward).all() or np.abs(reward).max() > LARGEST:
+            bad.add(names["reward"])
+            reward = np.zeros(batch.num_rows)
+        if "propensity" in names:
+            p = numbers(batch.column(names["propensity"]))
+            if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
+                bad.add(names["propensity"])
+        counted = pc.value_counts(batch.column(names["action"]))
+        labels = counted.field("values").to_pylist()
+        units: frozenset[Any] | None = frozenset()
+        if "unit" in names:
+            found = pc.unique(batch.column(names["unit"]))
+            units = frozenset(found.to_pylist()) if len(found) <= UNITS else None
+        return Survey(
+            batch.num_rows,
+            Moments.of(reward[:, None]),
+            float(reward.min()),
+            float(reward.max()),
+            dict(zip(map(plain, labels), counted.field("counts").to_pylist(), strict=True)),
+            units,
+            frozenset(bad),
+        )
+
+
+def is_strange(column: pa.Array) -> bool:
+    """Whether a column of labels holds what no label may be: nan, an infinity, an empty text, a nested value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return not pc.all(pc.is_finite(column)).as_py()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return bool(pc.any(pc.equal(column, "")).as_py())
+    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def numbers(column: pa.Array) -> Floats | None:
+    """A column as float64, a gap as nan; None where it holds no numbers."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        return None
+    values: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return values
+
+
+# --- batches for the kernel ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowReader:
+    """Record batches to batches of the kernel: actions and units coded, states numbered, policies asked."""
+
+    reader: Reader
+    by_state: bool
+    units: Any = None  # the units by name, or None for random groups of them
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+        roles = self.reader.roles
+        names = roles.names
+        last: tuple[Any, ...] | None = None
+        number = 0
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            state = None
+            if self.by_state:
+                state, last, number = number_states([batch.column(h) for h in roles.states], last, number)
+            unit = self.unit_codes(batch.column(names["unit"])) if "unit" in names else None
+            reward = numbers(batch.column(names["reward"]))
+            p = numbers(batch.column(names["propensity"])) if "propensity" in names else None
+            assert reward is not None
+            action = label_codes(batch.column(names["action"]), self.reader.actions)
+            columns = LazyColumns(batch)
+            rows = batch.column(ROW).to_numpy(zero_copy_only=False)
+            yield self.reader.read(rows, self.reader.log_of(columns, reward, action, p), state, unit)
+
+    def unit_codes(self, column: pa.Array) -> Codes:
+        if self.units is not None:
+            return label_codes(column, self.units)
+        coded = column.dictionary_encode()
+        groups = np.array([unit_group(x) for x in coded.dictionary.to_pylist()], dtype=np.int64)
+        found: Codes = groups[coded.indices.to_numpy(zero_copy_only=False)]
+        return found
+
+
+def unit_group(unit: Any) -> int:
+    """A random group for a unit, by its name alone."""
+    return int(mixed(np.array([crc32(str(unit).encode())], dtype=np.uint64), 0)[0] % np.uint64(UNITS))
+
+
+class LazyColumns(Mapping[str, Column]):
+    """The columns of a record batch as arrays, each made when it is asked for."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.names = [name for name in batch.schema.names if name != ROW]
+        self.made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self.names:
+            raise KeyError(name)
+        if name not in self.made:
+            self.made[name] = array_of(self.batch.column(name))
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def array_of(column: pa.Array) -> Column:
+    """A column as a clean array: int64, float64, bool, or texts."""
+    import pyarrow as pa
+
+    kind = column.type
+    values: Column = column.to_numpy(zero_copy_only=False)
+    if pa.types.is_temporal(kind):
+        return values.astype(str).astype(object)
+    if pa.types.is_integer(kind) and not column.null_count:
+        return values.astype(np.int64, copy=False)
+    found = numbers(column) if not pa.types.is_boolean(kind) else None
+    return values if found is None else found
+
+
+def memory_columns(texts: bool, text: Sequence[str], batch: pa.RecordBatch) -> dict[str, Column]:
+    """The columns of a batch as `podium.io.read_columns` would read them from text files, or as a frame has them."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches([batch]).drop_columns([ROW])
+    if not texts:
+        return frame_to_columns(table)
+    columns: dict[str, Column] = {}
+    for header in table.column_names:
+        column = table.column(header)
+        if pa.types.is_string(column.type):
+            cells = ["" if x is None else x for x in column.to_pylist()]
+            columns[header] = type_cells(cells, header in text)
+        elif column.null_count:
+            columns[header] = np.array(column.to_pylist(), dtype=object)
+        else:
+            columns[header] = column.to_numpy()
+    return columns
+
+
+def number_states(
+    columns: Sequence[pa.Array], last: tuple[Any, ...] | None, number: int
+) -> tuple[Codes, tuple[Any, ...], int]:
+    """(n,) numbers of runs of equal states, going on from the row before, whose state is `last`."""
+    import pyarrow.compute as pc
+
+    n = len(columns[0])
+    fresh = np.zeros(n, dtype=bool)
+    for column in columns:
+        if n > 1:
+            fresh[1:] |= pc.not_equal(column.slice(1), column.slice(0, n - 1)).to_numpy(zero_copy_only=False)
+    first = tuple(column[0].as_py() for column in columns)
+    fresh[0] = last is not None and first != last
+    codes = number + np.cumsum(fresh)
+    return codes, tuple(column[n - 1].as_py() for column in columns), int(codes[-1])
+
+
+def label_codes(column: pa.Array, labels: Sequence[Any]) -> Codes:
+    """(n,) the place of each label."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = [x for x in labels if fits(x, column.type)]
+    places = np.array([i for i, x in enumerate(labels) if fits(x, column.type)], dtype=np.int64)
+    found = pc.index_in(column, value_set=pa.array(wanted, type=column.type))
+    codes: Codes = places[found.to_numpy(zero_copy_only=False)]
+    return codes
+
+
+def fits(label: Any, kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold a label."""
+    import pyarrow as pa
+
+    try:
+        return bool(pa.scalar(label, type=kind).as_py() == label)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class BatchWork(Generic[R]):
+    """Any function of the kernel's batches, as work that can be sent anywhere."""
+
+    read: ArrowReader
+    function: Any
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> R | Fault:
+        from threadpoolctl import threadpool_limits
+
+        try:
+            with threadpool_limits(limits=1, user_api="blas"):  # more threads beside an engine's own cost, not give
+                found: R = self.function(self.read(batches))
+            return found
+        except PodiumError as error:
+            return Fault(error)

@@ -1,0 +1,257 @@
+"""The kernel: batches of rows become sums, and all that a large log is asked follows from them.
+
+With c rows in state s, the leave-one-out residual of a row is c/(c-1) x_n - sum_s x/(c-1), and N/(N-1) x_n where the
+row is alone in its state: x_n is the reward, centred and scaled (see `podium.sums`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from podium.batches import Batch, join, slices, state_slices, whole_states
+from podium.columns import Codes, Floats
+from podium.moments import GroupSums
+from podium.sums import Gaps, Question, Sums, group_by, row_sums, sum_columns
+
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+AGREE = 1e-6
+
+
+def answer(batches: Iterable[Batch], question: Question) -> Sums:
+    """The sums of all batches, added up in their order."""
+    total = Sums()
+    if not question.states:
+        for batch in batches:
+            for part in slices(batch, question.columns):
+                total = total + row_sums(part, question, Gaps.of(part, question))
+        return total
+    pieces, before, first = Sums(), None, 0.0
+    for batch in whole_states(batches):
+        if before is None and batch.whole:
+            for part in state_slices(batch, question.columns):
+                total = total + of_states(part, question)
+            continue
+        for part in slices(batch, question.columns):
+            if before is None:
+                first = float(part.reward[0] - question.centre) / question.size
+            pieces = pieces + piece_of_state(part, question, first, before)
+            before = part
+        if batch.whole:
+            total = total + finish_state(pieces, question)
+            pieces, before = Sums(), None
+    return total
+
+
+# --- sums over states ------------------------------------------------------------------------------------------------
+
+
+def of_states(batch: Batch, question: Question) -> Sums:
+    """The sums of rows and of states, each of which is whole."""
+    from scipy.sparse import csr_array
+
+    assert batch.state is not None
+    assert batch.latest is not None
+    data = Gaps.of(batch, question)
+    n = len(batch)
+    fresh = np.empty(n, dtype=bool)
+    fresh[0] = True
+    np.not_equal(batch.state[1:], batch.state[:-1], out=fresh[1:])
+    starts = np.flatnonzero(fresh)
+    counts = np.diff(starts, append=n)
+    x, tiny = data.x, ROUNDING * question.largest / question.size
+    alone = counts == 1
+    others = np.maximum(counts - 1, 1).astype(float)
+    shifted = x - np.repeat(np.where(alone, 0.0, x[starts]), counts)
+    shifted[np.abs(shifted) <= tiny] = 0.0
+    a = np.where(alone, question.rows / max(question.rows - 1, 1), counts / others)
+    b = np.where(alone, 0.0, np.add.reduceat(shifted, starts) / others)
+    residual = np.repeat(a, counts) * shifted - np.repeat(b, counts)
+
+    sums = row_sums(batch, question, data)
+    add, moments = sums.add, sums.moments
+    state_facts(batch, question, starts, counts, add)
+    if question.gates:
+        gate_rows(batch, question, data, residual, add)
+        ends = np.append(starts, n)
+        position = np.arange(n)
+        paths = {"LDE": residual * batch.latest}
+        if data.inverse is not None:
+            paths["DRE"] = residual * data.inverse
+        for name, weight in paths.items():
+            clusters = np.asarray(csr_array((weight, position, ends), shape=(len(starts), n)) @ data.gaps)
+            add |= power_sums(name, clusters, question.policies)
+            add[f"{name} level"] = np.array(float(weight @ data.first))
+            if batch.unit is not None:
+                moments[f"{name} units"] = group_by(batch.unit, weight[:, None] * data.gaps, question.units)
+    if question.gates or question.coverage:
+        kept = csr_array((batch.latest.astype(float), np.arange(n), np.append(starts, n)), shape=(len(starts), n))
+        mass = np.asarray(kept @ data.policy)
+        add |= masses(mass, counts.astype(float), question.coverage)
+        if question.gates and not question.full:
+            root = np.sqrt(np.repeat(counts, counts) * batch.latest)
+            add["seen"], add["seen near"] = gram(root[:, None] * data.gaps, question.policies)
+        if question.gates and data.inverse is not None and not (question.full and question.behavior):
+            root = np.sqrt(np.repeat(counts, counts) * batch.latest * data.inverse)
+            add["seen/p"], add["seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
+    add["conflicts"] = conflicts(batch.policy, batch.state, batch.action)
+    return sums
+
+
+def state_facts(batch: Batch, question: Question, starts: Codes, counts: Codes, add: dict[str, Floats]) -> None:
+    """How many states there are, and how many rows and distinct actions they have."""
+    assert batch.latest is not None
+    actions = question.actions
+    distinct = np.add.reduceat(batch.latest, starts, dtype=np.int64)
+    expected = np.power(1.0 - 1.0 / actions, counts, dtype=np.float64)
+    add["states"] = np.array(float(len(starts)))
+    add["single"] = np.array(float(np.count_nonzero(counts == 1)))
+    add["distinct"] = np.bincount(distinct, minlength=actions + 1).astype(float)
+    add["expected"] = np.array([expected.sum(), (expected * (1 - expected)).sum()])
+
+
+def gate_rows(batch: Batch, question: Question, data: Gaps, residual: Floats, add: dict[str, Floats]) -> None:
+    """Row sums behind the gates: T_p, z_b, and the spread of residuals on the rows that LDE keeps."""
+    assert batch.latest is not None
+    kept = residual[batch.latest]
+    add["kept residual"] = np.array([kept.sum(), kept @ kept])
+    logs = log_p(batch, question)
+    add["T_p"] = np.array([logs.sum(), logs @ logs, residual.sum(), residual @ residual, logs @ residual])
+    disagreement(batch, question, data, add)
+
+
+def log_p(batch: Batch, question: Question) -> Floats:
+    """(n,) centred log p_n, or the logarithm of how often the action was logged."""
+    if batch.propensity is not None:
+        return np.log(batch.propensity) - question.log_p
+    assert question.action_logs is not None
+    logs: Floats = question.action_logs[batch.action] - question.log_p
+    return logs
+
+
+def disagreement(batch: Batch, question: Question, data: Gaps, add: dict[str, Floats]) -> None:
+    """Sums and products behind z_b."""
+    if data.inverse is None:
+        return
+    factor = question.actions - data.inverse
+    terms = (data.x * factor)[:, None] * data.gaps
+    add["z_b"] = np.ones(len(terms)) @ terms
+    add["z_b2"], add["z_b2 near"] = gram(terms, question.policies)
+    if question.full and question.behavior:
+        add["factor2"], add["factor2 near"] = gram(factor[:, None] * data.gaps, question.policies)
+
+
+def gram(columns: Floats, policies: int) -> tuple[Floats, Floats]:
+    """(K, K) products of the policies' columns, and (E,) squares of those of near pairs."""
+    main, rest = columns[:, :policies], columns[:, policies:]
+    return main.T @ main, np.einsum("nk,nk->k", rest, rest)
+
+
+def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
+    """Sums, products and products of powers of cluster sums (J, K + E): second and fourth powers of every pair."""
+    main = clusters[:, :policies]
+    square = main * main
+    rest = clusters[:, policies:] ** 2
+    return {
+        f"{name} 1": np.ones(len(clusters)) @ clusters,
+        f"{name} 11": main.T @ main,
+        f"{name} 22": square.T @ square,
+        f"{name} 13": main.T @ (square * main),
+        f"{name} near 2": rest.sum(axis=0),
+        f"{name} near 4": np.einsum("nk,nk->k", rest, rest),
+    }
+
+
+def masses(mass: Floats, counts: Floats, every: bool) -> dict[str, Floats]:
+    """Row sums of the probability of actions logged in the same state: what 1 lacks, as it is, and at most 1."""
+    lack = np.maximum(1.0 - mass, 0.0)
+    found = {"unseen": counts @ (lack * lack)}
+    if every:
+        found |= {"mass": counts @ mass, "mass at most 1": counts @ np.minimum(mass, 1.0)}
+    return found
+
+
+def conflicts(policy: Floats, state: Codes, action: Codes) -> Floats:
+    """(K,) rows that give the next row of the same (state, action) another probability."""
+    same = np.flatnonzero((state[1:] == state[:-1]) & (action[1:] == action[:-1]))
+    if not same.size:
+        return np.zeros(policy.shape[1])
+    differ: Floats = np.count_nonzero(np.abs(policy[same + 1] - policy[same]) > AGREE, axis=0).astype(float)
+    return differ
+
+
+# --- a state with too many rows to hold ------------------------------------------------------------------------------
+
+
+def piece_of_state(batch: Batch, question: Question, first: float, before: Batch | None) -> Sums:
+    """Part of a state: sums of x times anything (U) and of anything (W), from which its residuals' sums follow.
+
+    `first` is the reward x of the state's first row, from which x is counted; `before` the row ahead of these.
+    """
+    assert batch.latest is not None
+    assert batch.state is not None
+    data = Gaps.of(batch, question)
+    shifted = data.x - first
+    shifted[np.abs(shifted) <= ROUNDING * question.largest / question.size] = 0.0
+    sums = row_sums(batch, question, data)
+    add, moments = sums.add, sums.moments
+    kept = batch.latest.astype(float)
+    add["~x"] = np.array([len(batch), shifted.sum(), shifted @ shifted])
+    add["~kept"] = np.array([kept.sum(), kept @ shifted, kept @ shifted**2])
+    ahead = batch if before is None else join([before.take(slice(-1, None)), batch])
+    assert ahead.state is not None
+    add["conflicts"] = conflicts(ahead.policy, ahead.state, ahead.action)
+    add["~mass"] = kept @ data.policy
+    if not question.gates:
+        return sums
+    logs = log_p(batch, question)
+    add["~log"] = np.array([logs.sum(), logs @ logs, logs @ shifted])
+    disagreement(batch, question, data, add)
+    if not question.full:
+        add["~seen"], add["~seen near"] = gram(kept[:, None] * data.gaps, question.policies)
+    if data.inverse is not None and not (question.full and question.behavior):
+        root = np.sqrt(kept * data.inverse)
+        add["~seen/p"], add["~seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
+    for name, weight in {"LDE": kept, **({"DRE": data.inverse} if data.inverse is not None else {})}.items():
+        for letter, column in (("U", weight * shifted), ("W", weight)):
+            (add[f"~{name} {letter}"],) = sum_columns([column], data)
+            if batch.unit is not None:
+                moments[f"~{name} {letter}"] = group_by(batch.unit, column[:, None] * data.gaps, question.units)
+    return sums
+
+
+def finish_state(pieces: Sums, question: Question) -> Sums:
+    """The sums of a state that came in pieces, as `of_states` would give them."""
+    add = {name: value for name, value in pieces.add.items() if not name.startswith("~")}
+    moments = {name: value for name, value in pieces.moments.items() if not name.startswith("~")}
+    parts, groups = pieces.add, pieces.moments
+    count, x, xx = parts["~x"]
+    kept, kept_x, kept_xx = parts["~kept"]
+    a, b = count / (count - 1), x / (count - 1)
+    expected = (1.0 - 1.0 / question.actions) ** count
+    add |= {"states": np.array(1.0), "single": np.array(0.0)}
+    add["distinct"] = np.bincount([round(kept)], minlength=question.actions + 1).astype(float)
+    add["expected"] = np.array([expected, expected * (1 - expected)])
+    if question.gates or question.coverage:
+        add |= masses(parts["~mass"][None], np.array([count]), question.coverage)
+    if not question.gates:
+        return Sums(add, pieces.top, moments)
+    log, log2, log_x = parts["~log"]
+    spread = a * a * xx - 2 * a * b * x + b * b * count
+    add["T_p"] = np.array([log, log2, a * x - b * count, spread, a * log_x - b * log])
+    add["kept residual"] = np.array([a * kept_x - b * kept, a * a * kept_xx - 2 * a * b * kept_x + b * b * kept])
+    for name in ("seen", "seen near", "seen/p", "seen/p near"):
+        if f"~{name}" in parts:
+            add[name] = count * parts[f"~{name}"]
+    for name in ("LDE", "DRE"):
+        if f"~{name} U" in parts:
+            cluster = a * parts[f"~{name} U"] - b * parts[f"~{name} W"]
+            add |= power_sums(name, cluster[None, 1:], question.policies)
+            add[f"{name} level"] = np.asarray(cluster[0])
+        if f"~{name} U" in groups:
+            u, w = groups[f"~{name} U"], groups[f"~{name} W"]
+            assert isinstance(u, GroupSums)
+            assert isinstance(w, GroupSums)
+            moments[f"{name} units"] = GroupSums(u.sizes, a * u.sums - b * w.sums)
+    return Sums(add, pieces.top, moments)

@@ -1,0 +1,240 @@
+"""Policies read batch by batch: each form prepared once, then asked for the rows at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from podium.batches import Batch
+from podium.columns import Codes, Column, Floats, labels_column, to_array
+from podium.drafts import Draft, Policy, check_draft, check_sums, read_actions, read_cells
+from podium.errors import PodiumError, listed, refuse_rows
+from podium.forms import draft_policy, guess_kind
+from podium.frames import ColumnTable, frame_to_columns
+from podium.log import Log, Roles, states_given
+from podium.policies import PolicyRows, align
+from podium.tables import index_as_column
+
+
+class NewActions(PodiumError):
+    """A policy plays actions that nobody has named."""
+
+    def __init__(self, name: str, labels: list[Any]) -> None:
+        super().__init__(
+            f"policy {name!r} plays {listed(labels, 5)}, which neither the log nor the first rows it was asked for "
+            "hold",
+            hint="name the whole action space with actions=[...] or --actions.",
+        )
+        self.labels = labels
+
+
+BY_ROW = ("probabilities", "distribution", "actions")
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedTable:
+    """A policy's table keyed by state, looked up for the states of a batch."""
+
+    keys: tuple[str, ...]
+    place: Mapping[Any, int]
+    labels: tuple[Any, ...] = ()
+    matrix: Floats | None = None
+    chosen: Column | None = None
+
+    @classmethod
+    def of(cls, name: str, policy: Policy, log: Log) -> KeyedTable | None:
+        """The table prepared, or None where it has one row per row of the log."""
+        columns = frame_to_columns(index_as_column(name, policy.source, log))
+        keys = tuple(log.state_columns)
+        if not all(h in columns for h in keys):
+            return None
+        cells = {h: c for h, c in columns.items() if h not in keys}
+        clean = [labels_column(columns[h], f"policy {name!r}: column {h!r}") for h in keys]
+        place: dict[Any, int] = {}
+        for i, key in enumerate(zip(*(k.tolist() for k in clean), strict=True)):
+            j = place.setdefault(key, i)
+            if j != i and any(c[i] != c[j] for c in cells.values()):
+                raise PodiumError(
+                    f"policy {name!r}: rows {j + 1} and {i + 1} of its table describe one state and differ",
+                    hint="keep one row per state, or one row per log row in the same order.",
+                )
+        if list(cells) == [log.header("action")]:
+            return cls(keys, place, chosen=cells[log.header("action")])
+        labels, matrix = read_cells(name, cells, log, policy.proxy)
+        if not policy.proxy:
+            check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
+        return cls(keys, place, labels, matrix)
+
+    def draft(self, name: str, log: Log, proxy: bool) -> Draft:
+        wanted = list(zip(*(log.state_columns[h].tolist() for h in self.keys), strict=True))
+        found = np.fromiter((self.place.get(key, -1) for key in wanted), np.int64, len(wanted))
+        shown = to_array([key[0] for key in wanted]) if len(self.keys) == 1 else wanted
+        hint = "add the missing states to its table."
+        refuse_rows(f"policy {name!r}", "must have a row for every state", found < 0, shown, hint)
+        if self.chosen is not None:
+            return read_actions(name, Policy(self.chosen[found]), log)
+        assert self.matrix is not None
+        return Draft("table", labels=self.labels, matrix=self.matrix[found], proxy=proxy)
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """All that turns the columns of a batch into what the kernel reads.
+
+    Parameters
+    ----------
+    roles : which column is what
+    actions : the action space
+    policies : name -> prepared policy
+    behavior : the behaviour policy where it does not stand in a column of propensities
+    baseline : a callable v(states) or q(states, actions), or None for a constant
+    full : every policy is known at every action, so their whole distributions are handed on
+    label_states : state columns are handed on too
+    """
+
+    roles: Roles
+    actions: tuple[Any, ...]
+    policies: Mapping[str, Any]
+    behavior: Any = None
+    baseline: Any = None
+    full: bool = False
+    label_states: bool = False
+
+    def log_of(self, columns: Mapping[str, Column], reward: Floats, action: Codes, propensity: Floats | None) -> Log:
+        """The batch as a log of its own, over the whole action space; nothing is checked again."""
+        states = {h: columns[h] for h in self.roles.states if h in columns}
+        log = object.__new__(Log)
+        log._set(
+            states=states_given(columns, list(states), None),
+            actions=action_labels(self.actions, action),
+            rewards=reward,
+            propensities=propensity,
+            behavior=None,
+            action_space=self.actions,
+            times=None,
+            units=None,
+            columns=columns,
+            names=self.roles.names,
+            states_guessed=False,
+            state_columns=states,
+            action_codes=action,
+        )
+        if self.behavior is not None:
+            log = behaved(log, self.behavior, self.actions)
+        return log
+
+    def read(self, rows: Codes, log: Log, state: Codes | None = None, unit: Codes | None = None) -> Batch:
+        """A batch for the kernel, with every policy on its rows."""
+        resolved = [self.policy_on(name, policy, rows, log) for name, policy in self.policies.items()]
+        policy = np.empty((len(rows), len(resolved)))
+        for k, p in enumerate(resolved):
+            policy[:, k] = p.logged
+        batch = Batch(
+            rows=rows,
+            reward=log.rewards,
+            action=log.action_codes,
+            policy=policy,
+            propensity=log.propensities,
+            state=state,
+            unit=unit,
+            full=tuple(resolved) if self.full else (),
+            behavior=log.behavior,
+            labels=dict(log.state_columns) if self.label_states else {},
+        )
+        if self.baseline is None:
+            return batch
+        from podium.baselines import from_callable
+
+        every = np.arange(len(rows))
+        fitted = from_callable(self.baseline, log, every)
+        averages = None
+        if fitted.matrix is not None:
+            averages = np.column_stack([p.average(fitted.matrix, every) for p in resolved])
+        return replace(batch, baseline=fitted.logged, averages=averages)
+
+    def policy_on(self, name: str, policy: Any, rows: Codes, log: Log) -> PolicyRows:
+        return align(name, self.draft(name, policy, rows, log), log)
+
+    def draft(self, name: str, policy: Any, rows: Codes, log: Log) -> Draft:
+        """One policy on the rows of a batch, over actions of the log alone."""
+        given: Policy = policy
+        if isinstance(given.source, KeyedTable):
+            draft = check_draft(name, given.source.draft(name, log, given.proxy), log)
+        else:
+            if given.kind in BY_ROW:
+                given = replace(given, source=given.source[rows])
+            elif given.kind == "table" and isinstance(given.source, ColumnTable):
+                given = replace(given, source=ColumnTable({h: c[rows] for h, c in given.source.columns.items()}))
+            draft = draft_policy(name, given, log)
+        new = [x for x in draft.labels if x not in set(log.action_space)]
+        if new:
+            raise NewActions(name, new)
+        return draft
+
+
+def behaved(log: Log, behavior: Any, actions: tuple[Any, ...]) -> Log:
+    """The log with its behaviour policy, checked against the propensities."""
+    twin = log._copy(behavior=behavior)
+    twin._check_behavior()
+    if twin.action_space != actions:
+        raise PodiumError(
+            "the behaviour policy plays actions that the action space lacks", hint="name every action with actions=."
+        )
+    return twin
+
+
+def action_labels(actions: tuple[Any, ...], codes: Codes) -> Column:
+    labels = to_array(list(actions))
+    return labels[codes]
+
+
+def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
+    """A policy of any form in the form in which batches can ask it, given the first rows as a log."""
+    if isinstance(given, str):
+        from podium.specs import parse_spec
+
+        given = Policy(given, kind="column") if given in log.columns else parse_spec(given, log)
+    policy: Policy = given if isinstance(given, Policy) else Policy(given)
+    kind = policy.kind or guess_kind(name, policy.source)
+    policy = replace(policy, kind=kind)
+    if kind in BY_ROW:
+        source = to_array(policy.source)
+        check_rows(name, len(source), rows)
+        return replace(policy, source=source)
+    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
+        table = KeyedTable.of(name, policy, log)
+        if table is not None:
+            return replace(policy, source=table)
+        columns = frame_to_columns(policy.source)
+        check_rows(name, len(next(iter(columns.values()), ())), rows)
+        return replace(policy, source=ColumnTable(columns))
+    return policy
+
+
+def check_rows(name: str, have: int, rows: int) -> None:
+    if have != rows:
+        from podium.errors import count
+
+        raise PodiumError(
+            f"policy {name!r} has {count(have, 'row')}; the log has {count(rows, 'row')}",
+            hint="a policy gives one answer per log row, in the same order.",
+        )
+
+
+def columns_needed(policy: Policy, headers: Mapping[str, Any], roles: Roles) -> set[str]:
+    """The columns of the log that a policy reads."""
+    kind, source = policy.kind, policy.source
+    if kind == "column":
+        return {h for h in headers if h == source or h.startswith(f"{source}:")}
+    if kind == "logged":
+        return {h for h in headers if h.startswith(roles.propensity + ":")}
+    if kind == "sql":
+        hidden = {roles.names.get(role) for role in ("action", "reward", "propensity")}
+        policies = {h for h in headers if h.startswith(("pi_", roles.propensity + ":"))}
+        return {h for h in headers if h in roles.states or h not in hidden | policies}
+    if kind in ("callable", "model") or (kind == "table" and not isinstance(source, ColumnTable)):
+        return set(roles.states)
+    return set()

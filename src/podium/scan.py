@@ -1,0 +1,357 @@
+"""A log that stays where it is: its rows are read in passes, and never all held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from podium.columns import Column, match_label, sort_key
+from podium.engines import AUTO, Engine, Order, check_engine
+from podium.errors import BadRows, PodiumError, count
+from podium.log import Log, Roles, assign_roles
+from podium.reading import Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from podium.engines.arrow import Survey
+
+SMALL = 20_000  # rows up to which a log is read into memory whatever the engine, for the posterior
+HEAD = 8192  # rows from which the forms of the policies are learned
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScannedLog:
+    """Logged interactions behind an engine; made by `podium.scan_log`.
+
+    Attributes
+    ----------
+    engine : what reads the rows
+    roles : which column is what
+    actions : the action space as it was given; empty for the logged actions, sorted
+    behavior : the behaviour policy as it was given, if the log does not hold it
+    n_states, distinct : known once a pass has counted them
+    """
+
+    engine: Engine
+    roles: Roles
+    actions: tuple[Any, ...] = ()
+    behavior: Any = None
+    n_states: int | None = None
+    distinct: int | None = None
+    known: str = ""
+
+    # --- what a log is asked --------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.engine.rows()
+
+    def header(self, role: str) -> str:
+        return self.roles.names.get(role, role)
+
+    @property
+    def state_columns(self) -> Mapping[str, str]:
+        return {h: self.engine.headers()[h] for h in self.roles.states}
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        return self.engine.headers()
+
+    @property
+    def action_space(self) -> tuple[Any, ...]:
+        return self.actions or self.logged_actions
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.action_space)
+
+    @property
+    def knows(self) -> str:
+        """What is known of the behaviour policy: "full", "logged" or "none"."""
+        if self.known:
+            return self.known
+        if self.roles.full or self.behavior is not None:
+            return "full"
+        return "logged" if "propensity" in self.roles.names else "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": len(self),
+            "distinct": self.distinct,
+            "states": self.n_states,
+            "actions": self.n_actions,
+            "propensities": self.knows,
+        }
+
+    def __repr__(self) -> str:
+        known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
+        parts = [count(len(self), "row")]
+        if self.distinct is not None and self.n_states is not None:
+            parts += [f"{self.distinct:,} distinct (state, action)", count(self.n_states, "state")]
+        parts += [count(self.n_actions, "action"), known[self.knows]]
+        return f"Log ({self.engine.name}): " + ", ".join(parts)
+
+    # --- variants -------------------------------------------------------------------------------------------------
+
+    def with_action_space(self, labels: Sequence[Any]) -> ScannedLog:
+        given = tuple(match_label(x, self.logged_actions) if isinstance(x, str) else x for x in labels)
+        lost = [x for x in self.logged_actions if x not in set(given)]
+        if lost:
+            raise PodiumError(
+                f"the action space lacks {lost[0]!r}, which was logged", hint="name every action that may be taken."
+            )
+        return replace(self, actions=given)
+
+    def with_behavior(self, policy: Any) -> ScannedLog:
+        return replace(self, behavior=policy)
+
+    def with_units(self, column: str) -> ScannedLog:
+        if column not in self.columns:
+            raise PodiumError(
+                f"the log has no column {column!r} for the unit", hint="the columns are " + ", ".join(self.columns)
+            )
+        states = self.roles.states
+        if self.roles.guessed and column in states and len(states) > 1:
+            states = tuple(h for h in states if h != column)
+        roles = replace(self.roles, names={**self.roles.names, "unit": column}, states=states)
+        return ScannedLog(self.engine, roles, self.actions, self.behavior)
+
+    # --- passes ---------------------------------------------------------------------------------------------------
+
+    @property
+    def order(self) -> Order:
+        """Rows state by state, the most recent row of a (state, action) last."""
+        names = self.roles.names
+        return Order(self.roles.states, tuple(names[role] for role in ("action", "time") if role in names))
+
+    @property
+    def role_columns(self) -> list[str]:
+        return list(dict.fromkeys([*self.roles.names.values(), *self.roles.states]))
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The first pass; a log that breaks a rule is refused here, as `podium.Log` refuses it."""
+        from podium.engines.arrow import SurveyWork
+
+        if not self.roles.states:
+            raise PodiumError(
+                "the log has no state columns", hint="name at least one with --state, or add a constant column."
+            )
+        if len(self) == 0:
+            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+        found = self.engine.fold(self.role_columns, None, SurveyWork(self.roles), "first look")
+        if found.bad:
+            self.refuse(None)
+        return found
+
+    @cached_property
+    def logged_actions(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.survey.actions, key=sort_key))
+
+    def fold(self, reader: Reader, columns: Iterable[str], by_state: bool, function: Callable[..., T], label: str) -> T:
+        """`function` of the kernel's batches, on the engine; what is wrong is told of all rows."""
+        from podium.engines.arrow import ArrowReader, BatchWork, Fault
+
+        units = None
+        if "unit" in self.roles.names and self.survey.units is not None:
+            units = tuple(sorted(self.survey.units, key=sort_key))
+        needed = list(dict.fromkeys([*self.kernel_columns(by_state), *columns]))
+        work: BatchWork[T] = BatchWork(ArrowReader(reader, by_state, units), function)
+        found: Any = self.engine.fold(needed, self.order if by_state else None, work, label)  # type: ignore[type-var]
+        if isinstance(found, Fault):
+            if isinstance(found.error, BadRows):
+                self.refuse(reader, needed)
+            raise found.error
+        result: T = found
+        return result
+
+    def kernel_columns(self, by_state: bool) -> list[str]:
+        names = self.roles.names
+        found = [names[role] for role in ("action", "reward", "propensity", "unit") if role in names]
+        return [*found, *(self.roles.states if by_state else ())]
+
+    def head(self, columns: Iterable[str]) -> pa.RecordBatch:
+        return self.engine.head(list(dict.fromkeys([*self.role_columns, *columns])), HEAD)
+
+    def refuse(self, reader: Reader | None, columns: Sequence[str] = ()) -> None:
+        """Say what is wrong with the rows, as `podium.Log` and the policies say it; nothing if nothing is."""
+        needed = list(dict.fromkeys([*self.role_columns, *columns]))
+        work = CheckWork(self.engine.as_memory, self.roles, self.actions, reader)
+        found = self.engine.fold(needed, None, work, "looking for the rows at fault")
+        if found.faults:
+            names = self.roles.names
+            first = [names["reward"], *self.roles.states, names["action"]]
+            order = [
+                f"column {h!r}" for h in (*first, *(names[r] for r in ("time", "unit", "propensity") if r in names))
+            ]
+            keys = sorted(found.faults, key=lambda key: order.index(key[0]) if key[0] in order else len(order))
+            raise found.faults[keys[0]]
+        if found.other is not None:
+            raise found.other
+
+    def collect(self) -> Log:
+        """The log in memory; for logs of a few thousand rows, whatever the engine."""
+        batch = self.engine.fold(list(self.columns), None, collect_rows, "reading").table
+        columns = self.engine.as_memory(batch)
+        names = self.roles.names
+        actions = self.actions
+        if actions and names["action"] in columns and columns[names["action"]].dtype != object:
+            observed = np.unique(columns[names["action"]]).tolist()
+            actions = tuple(match_label(a, observed) if isinstance(a, str) else a for a in actions)
+        log = Log.from_columns(
+            columns,
+            state=list(self.roles.states) if not self.roles.guessed else None,
+            action=names["action"],
+            reward=names["reward"],
+            propensity=names.get("propensity"),
+            time=names.get("time"),
+            unit=names.get("unit"),
+            actions=actions,
+        )
+        log = log if self.behavior is None else log.with_behavior(self.behavior)
+        log._set(engine=self.engine.name)
+        return log
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """Record batches one after the other."""
+
+    parts: tuple[Any, ...]
+
+    def __add__(self, other: Collected) -> Collected:
+        return Collected(self.parts + other.parts)
+
+    @property
+    def table(self) -> Any:
+        import pyarrow as pa
+
+        return pa.concat_batches(self.parts)
+
+
+def collect_rows(batches: Iterator[pa.RecordBatch]) -> Collected:
+    return Collected(tuple(batches))
+
+
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """Rules that rows break: the first row of each, and how many."""
+
+    faults: Mapping[tuple[str, str], BadRows]
+    other: PodiumError | None = None
+
+    def __add__(self, later: Faults) -> Faults:
+        merged = dict(self.faults)
+        for key, fault in later.faults.items():
+            merged[key] = merged[key].merged(fault) if key in merged else fault
+        return Faults(merged, self.other or later.other)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckWork:
+    """Every batch checked as a log of its own, in the order of the rows."""
+
+    as_memory: Callable[[Any], dict[str, Column]]
+    roles: Roles
+    actions: tuple[Any, ...]
+    reader: Reader | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Faults:
+        from podium.engines import ROW
+        from podium.engines.arrow import ArrowReader
+
+        found = Faults({})
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            names = self.roles.names
+            try:
+                Log.from_columns(
+                    {h: c for h, c in self.as_memory(batch).items() if h in {*names.values(), *self.roles.states}},
+                    state=list(self.roles.states),
+                    action=names["action"],
+                    reward=names["reward"],
+                    propensity=names.get("propensity"),
+                    time=names.get("time"),
+                    unit=names.get("unit"),
+                    actions=self.actions,
+                )
+                if self.reader is not None:
+                    for _ in ArrowReader(self.reader, False)(iter([batch])):
+                        pass
+            except BadRows as error:
+                moved = error.moved(int(batch.column(ROW)[0].as_py()))
+                found = found + Faults({(error.what, error.rule): moved})
+            except PodiumError as error:
+                found = found + Faults({}, error)
+        return found
+
+
+def scan_log(
+    source: Any,
+    *,
+    engine: str = "auto",
+    state: str | Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    propensity: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+    actions: Sequence[Any] = (),
+    text: Sequence[str] = (),
+    **options: Any,
+) -> Log | ScannedLog:
+    """A log of any size: read into memory where it is small, left where it is where it is not.
+
+    Parameters
+    ----------
+    source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
+        database or relation, or a Spark DataFrame
+    engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
+    state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
+    options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
+    """
+    check_engine(engine)
+    roles: dict[str, Any] = {
+        "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
+    }  # fmt: skip
+    chosen = choose_engine(source, engine)
+    if chosen == "memory":
+        from podium.io import read_log
+
+        return read_log(source, actions=actions, text=text, **roles)
+    opened: Engine
+    if chosen == "spark":
+        opened = import_module("podium.engines.spark").SparkEngine(source, text=text, **options)
+    else:
+        from podium.engines.duckdb import DuckEngine
+
+        opened = DuckEngine(source, text=text, **options)
+    log = ScannedLog(opened, assign_roles(opened.headers(), **roles))
+    return log.with_action_space(actions) if len(actions) else log
+
+
+def choose_engine(source: Any, engine: str) -> str:
+    """The engine that "auto" stands for."""
+    if engine != "auto":
+        return engine
+    if not isinstance(source, str | Path):
+        return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
+    path = Path(source)
+    try:
+        single = path.is_file() and path.suffix.lower() not in (".duckdb", ".db")
+        pattern = not path.exists() and any(c in str(source) for c in "*?[")
+        return (
+            "duckdb"
+            if pattern or path.is_dir() or (path.is_file() and not single)
+            else ("duckdb" if single and path.stat().st_size >= AUTO else "memory")
+        )
+    except OSError:
+        return "memory"

@@ -1,0 +1,50 @@
+"""Engines under one name each: a table goes in, a log comes out, and all of them must say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cluster import Cluster
+from logs import ENGINES, write_parts
+
+import podium
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.system)])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("spark")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster) -> Iterator[Any]:
+    """A session on a cluster of two workers."""
+    session = cluster.session()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def open_table(tmp_path: Path, request: pytest.FixtureRequest) -> Open:
+    """A table as a log behind an engine, in `parts` files."""
+
+    def open_(table: pa.Table, engine: str, parts: int = 3, options: dict[str, Any] | None = None, **roles: Any) -> Any:
+        if engine == "memory":
+            return podium.Log.from_frame(table, **roles)
+        place = tmp_path / f"{engine}-{parts}-{len(list(tmp_path.iterdir()))}"
+        if engine == "spark":
+            options = {"session": request.getfixturevalue("spark"), **(options or {})}
+        return podium.scan_log(write_parts(table, place, parts), engine=engine, **roles, **(options or {}))
+
+    return open_

@@ -1,0 +1,221 @@
+"""One suite for all engines: whatever reads the rows, the answer is that of the log in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from logs import ENGINES, ROWS, assert_alike, table
+
+import podium
+from podium.scan import ScannedLog
+
+OPENERS = Callable[..., Any]
+WHOLE = {
+    "always": "constant:call",
+    "uniform": "uniform",
+    "rule": "sql:CASE WHEN state % 2 = 0 THEN 'mail' ELSE 'sms' END",
+    "function": lambda states: np.where(np.asarray(states) % 3 == 0, "call", "none"),
+}
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "compare": podium.compare,
+    "evaluate": podium.evaluate,
+    "check": podium.diagnose,
+    "states": podium.compare_states,
+    "states by DRE": lambda log: podium.compare_states(log, None, "DRE", lower_is_better=True),
+    "plan": lambda log: podium.plan(log, difference=0.01),
+    "paired t": lambda log: podium.compare(log, estimator="DRE", verdicts="paired t", bootstrap=100),
+    "bootstrap t": lambda log: podium.compare(log, ["p0", "p1"], verdicts="bootstrap t", duplicates="all"),
+    "sign flip": lambda log: podium.compare(log, ["p0", "p1"], verdicts="sign flip"),
+    "all draws": lambda log: podium.evaluate(log, duplicates="all"),
+    "latest rows": lambda log: podium.evaluate(log, duplicates="latest"),
+    "a number": lambda log: podium.compare(log, baseline=0.25),
+    "the state's mean": lambda log: podium.compare(log, baseline="state"),
+    "a critic": lambda log: podium.compare(log, baseline=lambda states: np.asarray(states) * 1e-3),
+    "whole policies": lambda log: podium.compare(log, WHOLE),
+    "check whole policies": lambda log: podium.diagnose(log, WHOLE),
+    "plan whole policies": lambda log: podium.plan(log, WHOLE, difference=0.01),
+    "a model of rewards": lambda log: podium.compare(
+        log, WHOLE, baseline=lambda states, actions: np.asarray(states) * 1e-4 + (np.asarray(actions) == "call")
+    ),
+    "more actions": lambda log: podium.compare(log, actions=["none", "sms", "call", "mail", "visit"]),
+    "one policy": lambda log: podium.diagnose(log, {"u": "uniform"}),
+    "the behaviour": lambda log: podium.compare(log, {"now": "logged", "new": "column:pi_p1"}),
+}
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("asked", ASKED)
+def test_answers_do_not_depend_on_the_engine(asked: str, offset: float, engine: str, open_table: OPENERS) -> None:
+    rows = table(offset=offset)
+    wanted = ASKED[asked](open_table(rows, "memory", state="state")).to_dict()
+    found = ASKED[asked](open_table(rows, engine, state="state")).to_dict()
+    if asked in ("all draws", "bootstrap t"):  # nobody has counted the states
+        for answer in (wanted, found):
+            answer["log"] |= {"distinct": None, "states": None}
+    assert_alike(found, wanted, max(1.0, offset))
+
+
+VARIANTS: dict[str, tuple[pa.Table, dict[str, Any]]] = {
+    "texts as states": (table(state=np.array([f"s{i % 4321}é" for i in range(ROWS)])), {"state": "state"}),
+    "several state columns": (
+        table(region=np.array([f"r{i % 7}" for i in range(ROWS)]), age=(np.arange(ROWS) % 61).astype(float)),
+        {"state": ["region", "age", "state"]},
+    ),
+    "float32": (
+        table(
+            reward=np.random.default_rng(1).normal(size=ROWS).astype(np.float32),
+            pi_p0=np.random.default_rng(2).random(ROWS).astype(np.float32),
+        ),
+        {"state": "state"},
+    ),
+    "one state": (table(state=np.zeros(ROWS, dtype=np.int64)), {"state": "state"}),
+    "a state of its own for every row": (table(state=np.arange(ROWS)), {"state": "state"}),
+    "no propensities": (table().drop_columns(["propensity"]), {"state": "state"}),
+    "row order for time": (table().drop_columns(["time"]), {"state": "state"}),
+    "dates": (table(time=np.datetime64("2026-01-01") + np.arange(ROWS) % 30), {"state": "state"}),
+    "numbers as actions": (table(action=np.arange(ROWS) % 3 + 0.5), {"state": "state"}),
+    "truth values as actions": (table(action=np.arange(ROWS) % 3 == 0), {"state": "state"}),
+    "units": (table(user=np.random.default_rng(3).integers(0, 500, ROWS)), {"state": "state", "unit": "user"}),
+    "many units": (table(user=np.array([f"u{i % 9000}" for i in range(ROWS)])), {"state": "state", "unit": "user"}),
+    "equal rewards": (table(reward=np.full(ROWS, 0.1)), {"state": "state"}),
+    "a single row": (table(1), {"state": "state"}),
+    "few rows": (table(300), {"state": "state"}),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_logs_of_every_kind_are_read_alike(variant: str, engine: str, open_table: OPENERS) -> None:
+    rows, roles = VARIANTS[variant]
+    for ask in (podium.compare, podium.diagnose):
+        wanted = ask(open_table(rows, "memory", **roles)).to_dict()
+        assert_alike(ask(open_table(rows, engine, **roles)).to_dict(), wanted, 1.0)
+
+
+def test_full_distributions_in_columns(engine: str, open_table: OPENERS) -> None:
+    rng = np.random.default_rng(5)
+    columns = {}
+    for name in ("pi_a", "pi_b", "propensity"):
+        weights = rng.dirichlet(np.ones(3), ROWS)
+        columns |= {f"{name}:{label}": weights[:, j] for j, label in enumerate("xyz")}
+    action = rng.integers(0, 3, ROWS)
+    rows = pa.table(
+        {
+            "state": rng.integers(0, 400, ROWS),
+            "action": np.array(list("xyz"))[action],
+            "reward": rng.normal(size=ROWS) + (action == 1),
+            **columns,
+        }
+    )
+    for ask in (podium.compare, podium.diagnose, lambda log: podium.plan(log, difference=0.01)):
+        wanted = ask(open_table(rows, "memory", state="state"))
+        found = ask(open_table(rows, engine, state="state"))
+        assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+        assert found.log.knows == "full"
+
+
+def test_policies_of_every_form(engine: str, open_table: OPENERS) -> None:
+    rng = np.random.default_rng(6)
+    rows = table().select(["state", "action", "reward", "propensity", "time"])
+    states = np.unique(rows["state"].to_numpy())
+    weights = rng.dirichlet(np.ones(4), len(states))
+    frame = pa.table({"state": states, **dict(zip(["call", "mail", "none", "sms"], weights.T, strict=True))})
+
+    class Model:
+        classes_ = np.array(["call", "mail"], dtype=object)
+
+        def predict_proba(self, given: Any) -> Any:
+            share = (np.asarray(given, dtype=float).reshape(-1) % 10) / 10
+            return np.column_stack([share, 1 - share])
+
+    policies = {
+        "array": rng.random(ROWS),
+        "matrix": rng.dirichlet(np.ones(4), ROWS),
+        "chosen": np.array(["call", "sms"])[rng.integers(0, 2, ROWS)],
+        "table": frame,
+        "mapping": {int(s): ("mail" if s % 2 else "none") for s in states},
+        "model": Model(),
+    }
+    wanted = podium.compare(open_table(rows, "memory", state="state"), policies)
+    found = podium.compare(open_table(rows, engine, state="state"), policies)
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+
+
+@pytest.mark.parametrize("engine", ["memory", *ENGINES])
+def test_the_difference_of_nearly_equal_policies_keeps_its_digits(engine: str, open_table: OPENERS) -> None:
+    rng = np.random.default_rng(7)
+    rows = table(reward=1e6 + rng.normal(size=ROWS))
+    first, second = (np.asarray(rows[name]) for name in ("pi_p2", "pi_twin"))
+    result = podium.compare(
+        open_table(rows, engine, state="state"), verdicts="paired t", estimator="IPS", duplicates="all"
+    )
+    reward, p = np.asarray(rows["reward"]), np.asarray(rows["propensity"])
+    terms = reward * ((first - second) / p)
+    pair = result.pair("p2", "twin")
+    assert pair.difference == pytest.approx(terms.mean(), rel=1e-9)
+    assert pair.std_error == pytest.approx(terms.std(ddof=1) / np.sqrt(ROWS), rel=1e-9)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_answers_do_not_depend_on_the_partitioning(parts: int, engine: str, open_table: OPENERS) -> None:
+    rows = table()
+    wanted = podium.compare(open_table(rows, engine, state="state")).to_dict()
+    found = podium.compare(open_table(rows, engine, parts=parts, state="state")).to_dict()
+    assert_alike(found, wanted, 1.0)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_answers_repeat_to_the_last_bit_for_any_number_of_threads(threads: int, open_table: OPENERS) -> None:
+    rows = table(60_000)
+    wanted = podium.compare(open_table(rows, "duckdb", state="state"), bootstrap=50).to_dict()
+    log = open_table(rows, "duckdb", state="state", options={"threads": threads, "memory_limit": "200MB"})
+    assert podium.compare(log, bootstrap=50).to_dict() == wanted
+    assert podium.compare(log, bootstrap=50).to_dict() == wanted
+
+
+def test_a_state_with_very_many_rows_comes_in_pieces(monkeypatch: pytest.MonkeyPatch, open_table: OPENERS) -> None:
+    rows = table(state=np.arange(ROWS) % 3, user=np.arange(ROWS) % 70)
+    ask = [
+        lambda log: podium.compare(log, unit="user", bootstrap=20),
+        lambda log: podium.diagnose(log),
+        lambda log: podium.compare(log, WHOLE),
+        podium.compare_states,
+    ]
+    whole = [f(open_table(rows, "memory", state="state")).to_dict() for f in ask]
+    for module in ("podium.batches", "podium.engines.memory", "podium.engines.duckdb"):
+        monkeypatch.setattr(f"{module}.ROWS", 1000)
+    monkeypatch.setattr("podium.batches.WHOLE", 2500)
+    for engine in ("memory", "duckdb"):
+        for f, wanted in zip(ask, whole, strict=True):
+            assert_alike(f(open_table(rows, engine, state="state")).to_dict(), wanted, 1.0)
+
+
+def test_pairs_that_the_first_rows_do_not_show_to_be_near(open_table: OPENERS) -> None:
+    rng = np.random.default_rng(8)
+    first, other = rng.random(ROWS), rng.random(ROWS)
+    late = np.arange(ROWS) > 9000
+    near = np.where(late, np.clip(other + 1e-7 * rng.random(ROWS), 0, 1), np.clip(other + 1e-3, 0, 1))
+    weight = np.where(late, 1.0, 1e-6)
+    rows = table(pi_p0=first, pi_p1=other * weight, pi_p2=near * weight)
+    wanted = podium.compare(podium.Log.from_frame(rows, state="state"), ["p0", "p1", "p2"])
+    found = podium.compare(open_table(rows, "duckdb", state="state"), ["p0", "p1", "p2"])
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+
+
+def test_small_logs_are_judged_in_memory_and_say_which_engine_read_them(open_table: OPENERS) -> None:
+    log = open_table(table(300), "duckdb", state="state")
+    result = podium.compare(log, WHOLE)
+    assert result.settings["engine"] == "duckdb"
+    assert result.settings["verdicts"] == "posterior"
+    assert str(result).startswith("Log (duckdb): 300 rows")
+
+
+def test_large_logs_say_which_engine_ran(open_table: OPENERS) -> None:
+    log = open_table(table(), "duckdb", state="state")
+    assert isinstance(log, ScannedLog)
+    result = podium.compare(log)
+    assert result.settings["engine"] == "duckdb"
+    assert str(result).startswith("Log (duckdb): 24,000 rows")

@@ -1,0 +1,267 @@
+"""What the DuckDB engine reads, and what it says of files, rows and disks that are not in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from logs import ROWS, assert_alike, table, write_parts
+from pyarrow import csv, parquet
+
+import podium
+from podium.cli import main
+from podium.errors import PodiumError
+from podium.scan import choose_engine
+
+TWO = ["p0", "p1"]
+
+
+def small(rows: int = 40) -> pa.Table:
+    return table(rows)
+
+
+def scan(path: Any, **options: Any) -> Any:
+    return podium.scan_log(path, engine="duckdb", state="state", **options)
+
+
+# --- sources ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [40, ROWS])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "hive", "database", "relation"])
+def test_every_source_gives_the_same_answer(kind: str, rows: int, tmp_path: Path) -> None:
+    given = table(rows).drop_columns(["time"])
+    source: Any = tmp_path / f"log.{kind}"
+    options: dict[str, Any] = {}
+    if kind in ("csv", "tsv"):
+        csv.write_csv(given, source, csv.WriteOptions(delimiter="," if kind == "csv" else "\t"))
+    elif kind == "jsonl":
+        source.write_text("\n".join(map(json.dumps, given.to_pylist())))
+    elif kind == "hive":
+        source = tmp_path / "hive"
+        half = rows // 2
+        for i, part in enumerate((given.slice(0, half), given.slice(half))):
+            folder = source / f"month={i + 1}"
+            folder.mkdir(parents=True)
+            parquet.write_table(part, folder / "part.parquet")
+    elif kind == "database":
+        source = tmp_path / "log.duckdb"
+        with duckdb.connect(str(source)) as connection:
+            connection.register("given", given)
+            connection.execute("CREATE TABLE log AS SELECT * FROM given; CREATE TABLE other AS SELECT 1 AS x")
+        options["table"] = "log"
+    else:
+        source = duckdb.from_arrow(given)
+    wanted = podium.compare(podium.Log.from_frame(given, state="state"), TWO)
+    found = podium.compare(scan(source, **options), TWO)
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+
+
+def test_a_hive_partition_can_be_a_state(tmp_path: Path) -> None:
+    rows = small()
+    for region in ("north", "south"):
+        (tmp_path / f"region={region}").mkdir()
+        parquet.write_table(rows, tmp_path / f"region={region}" / "a.parquet")
+    result = podium.compare(podium.scan_log(tmp_path, engine="duckdb", state=["region", "state"]), TWO)
+    single = podium.compare(podium.Log.from_frame(rows, state="state"), TWO)
+    assert result.log.to_dict()["states"] == 2 * single.log.to_dict()["states"]
+
+
+def test_csv_is_typed_as_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("code,age,action,reward,pi_a,pi_b\n" + "".join(
+        f"{i:03},{i % 7},{i % 2},{i % 5}.5,0.{i % 9},0.5\n" for i in range(60)))  # fmt: skip
+    wanted = podium.compare(podium.read_log(path))
+    found = podium.compare(podium.scan_log(path, engine="duckdb"))
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+    assert found.log.state_columns["code"][7] == "007"
+
+
+def test_nested_json_becomes_columns_as_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(
+        json.dumps({"s": [i % 3, i % 2], "action": "xy"[i % 2], "reward": i % 5, "pi_a": {"x": 0.25, "y": 0.75},
+                    "pi_b": {"x": 0.5, "y": 0.5}}) for i in range(50)))  # fmt: skip
+    wanted = podium.compare(podium.read_log(path))
+    found = podium.compare(podium.scan_log(path, engine="duckdb"))
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+
+
+def test_auto_takes_memory_for_one_small_file_and_duckdb_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet.write_table(small(), tmp_path / "a.parquet")
+    path = str(tmp_path / "a.parquet")
+    assert choose_engine(path, "auto") == "memory"
+    assert choose_engine(str(tmp_path / "*.parquet"), "auto") == "duckdb"
+    assert choose_engine(tmp_path, "auto") == "duckdb"
+    assert choose_engine(path, "spark") == "spark"
+    monkeypatch.setattr("podium.scan.AUTO", 100)
+    assert choose_engine(path, "auto") == "duckdb"
+
+
+def test_the_command_says_which_engine_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = write_parts(table(), tmp_path / "log", 3)
+    options = ["--state", "state", "--memory-limit", "300MB", "--temp-dir", str(tmp_path), "--threads", "1"]
+    assert main(["compare", pattern, *options, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["settings"]["engine"] == "duckdb"
+    assert answer["log"]["rows"] == ROWS
+    assert main(["check", pattern, *options]) == 0
+    assert "24,000" in capsys.readouterr().out
+    assert [p.name for p in tmp_path.iterdir()] == ["log"]
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+def message(call: Callable[[], Any]) -> str:
+    with pytest.raises(PodiumError) as caught:
+        call()
+    assert "\n\nHint: " in str(caught.value)
+    return caught.value.message
+
+
+BAD = {
+    "reward": [("reward", 7, np.nan), ("reward", ROWS - 2, np.nan)],
+    "a reward that is too large": [("reward", 9, 1e200)],
+    "propensity": [("propensity", 3, 0.0), ("propensity", 12_000, -1.0)],
+    "state": [("state", 21_000, None)],
+    "action": [("action", 5, None), ("action", 20_500, "")],
+    "time": [("time", 11, None)],
+    "policy": [("pi_p1", 13, 1.5), ("pi_p1", 23_000, -0.5)],
+    "a gap in a policy": [("pi_p0", 19_999, None)],
+    "the first rule counts": [("action", 1, None), ("reward", 20_000, np.inf)],
+}
+
+
+@pytest.mark.parametrize("rows", [ROWS, 300])
+@pytest.mark.parametrize("what", BAD)
+def test_bad_rows_are_told_as_in_memory(what: str, rows: int, tmp_path: Path) -> None:
+    columns = {name: column.to_pylist() for name, column in zip(table(rows).column_names, table(rows), strict=True)}
+    for name, row, value in BAD[what]:
+        columns[name][row % rows] = value
+    given = pa.table(columns)
+    pattern = write_parts(given, tmp_path / "log", 3)
+    wanted = message(lambda: podium.compare(podium.Log.from_frame(given, state="state"), TWO))
+    assert message(lambda: podium.compare(scan(pattern), TWO)) == wanted
+
+
+def test_a_truncated_file(tmp_path: Path) -> None:
+    pattern = write_parts(small(), tmp_path / "log", 2)
+    broken = tmp_path / "log" / "part-002.parquet"
+    broken.write_bytes(broken.read_bytes()[:-20])
+    assert message(lambda: scan(pattern)).startswith("part-002.parquet is not a whole Parquet file: ")
+
+
+def test_a_file_whose_rows_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = write_parts(table(), tmp_path / "log", 2)
+    broken = tmp_path / "log" / "part-002.parquet"
+    content = bytearray(broken.read_bytes())
+    content[4:4000] = bytes(3996)
+    broken.write_bytes(bytes(content))
+    report = tmp_path / "report.html"
+    assert main(["compare", pattern, "--state", "state", "--html", str(report)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "cannot be read" in shown.err
+    assert "Hint: check the files" in shown.err
+    assert not report.exists()
+
+
+def test_a_file_that_disappears(tmp_path: Path) -> None:
+    log = scan(write_parts(table(), tmp_path / "log", 2))
+    assert log.survey.rows == ROWS
+    (tmp_path / "log" / "part-002.parquet").unlink()
+    assert message(lambda: podium.compare(log)) == "part-002.parquet disappeared while it was read"
+
+
+def test_a_column_that_one_file_lacks(tmp_path: Path) -> None:
+    parquet.write_table(small(), tmp_path / "a.parquet")
+    parquet.write_table(small().drop_columns(["pi_p1"]), tmp_path / "b.parquet")
+    assert message(lambda: scan(tmp_path)) == "b.parquet has no column 'pi_p1'; a.parquet has"
+
+
+def test_a_column_that_the_first_file_lacks(tmp_path: Path) -> None:
+    parquet.write_table(small().drop_columns(["pi_p1"]), tmp_path / "a.parquet")
+    parquet.write_table(small(), tmp_path / "b.parquet")
+    assert message(lambda: scan(tmp_path)) == "a.parquet has no column 'pi_p1'; b.parquet has"
+
+
+def test_a_column_of_two_types(tmp_path: Path) -> None:
+    parquet.write_table(small(), tmp_path / "a.parquet")
+    changed = small().set_column(0, "state", pa.array([str(i) for i in range(40)]))
+    parquet.write_table(changed, tmp_path / "b.parquet")
+    assert message(lambda: scan(tmp_path)) == "the column 'state' is string in b.parquet and int64 in a.parquet"
+
+
+def test_headers_that_differ(tmp_path: Path) -> None:
+    csv.write_csv(small(), tmp_path / "a.csv")
+    csv.write_csv(small().drop_columns(["pi_p1"]), tmp_path / "b.csv")
+    assert message(lambda: scan(str(tmp_path / "*.csv"))) == (
+        "b.csv and a.csv have different headers: the column 'pi_p1' is in one and not in the other"
+    )
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    given = table(1_500_000)
+    pattern = write_parts(given, tmp_path / "log", 1)
+    log = scan(pattern, memory_limit="50MB", disk_limit="1MB", temp_dir=str(tmp_path), threads=1)
+    assert message(lambda: podium.compare(log)).startswith(("the temporary folder is full", "DuckDB needs more memory"))
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    assert message(lambda: scan(str(tmp_path / "*.parquet"))).startswith("no file matches ")
+    assert message(lambda: scan(tmp_path / "x.parquet")).startswith("there is no file ")
+    assert message(lambda: scan(tmp_path)).endswith("holds no Parquet files")
+
+
+def test_settings_that_duckdb_does_not_know(tmp_path: Path) -> None:
+    pattern = write_parts(small(), tmp_path / "log", 1)
+    assert message(lambda: scan(pattern, memory_limit="lots")).startswith("DuckDB does not accept the settings")
+    assert message(lambda: scan(pattern, temp_dir=str(tmp_path / "no"))).startswith("there is no folder ")
+
+
+def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> None:
+    log = scan(write_parts(table(), tmp_path / "log", 2))
+    assert message(lambda: podium.compare(log, baseline="linear")) == (
+        "the baseline 'linear' must see all rows at once, and this log is read in passes"
+    )
+    assert message(lambda: podium.compare(log, normalize="states")).startswith(
+        'normalize="states" is for logs in memory'
+    )
+
+
+def test_a_policy_that_plays_an_action_nobody_named(tmp_path: Path) -> None:
+    states = np.arange(ROWS) % 500
+    states[-1] = 9999
+    log = scan(write_parts(table(state=states), tmp_path / "log", 2))
+
+    def late(given: Any) -> Any:
+        return np.where(np.asarray(given) == 9999, "visit", "call")
+
+    assert message(lambda: podium.compare(log, {"late": late, "u": "uniform"})) == (
+        "policy 'late' plays 'visit', which neither the log nor the first rows it was asked for hold"
+    )
+
+
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    log = scan(write_parts(table(), tmp_path / "log", 2), temp_dir=str(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 2
+
+    def stop(states: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        podium.compare(log, {"stop": stop, "u": "uniform"})
+    del log
+    import gc
+
+    gc.collect()
+    assert [p.name for p in tmp_path.iterdir()] == ["log"]
