@@ -142,6 +142,8 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
                 hint="say what the numbers are with podium.Policy(x, kind=...).",
             )
     result: Floats = array.astype(np.float64, copy=False)
+    if result.size and result.min() >= -AGREE and result.max() <= (np.finfo(np.float64).max if proxy else 1 + AGREE):
+        return result  # nan would fail both
     bad: NDArray[np.bool_] = ~np.isfinite(result)
     rule = "must be a finite number"
     if not bad.any():

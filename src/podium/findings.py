@@ -17,9 +17,7 @@ from podium.large import Large
 from podium.moments import GroupSums, Moments
 from podium.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 from podium.policies import PolicySet
-from podium.sums import Sums, family
-
-ELSEWHERE = 1e-6  # a policy's probability of actions never logged in the same state that counts as none
+from podium.sums import ELSEWHERE, Sums, family
 
 
 def kept_by(estimator: Estimator, duplicates: str | None) -> str:
@@ -263,8 +261,10 @@ class Findings:
             i, j = self.pairs.index
             proxies = np.array([p.proxy for p in self.policies])
             hidden = proxies | (np.sqrt(add["unseen"] / rows) > ELSEWHERE)
-            implied = self.pairs.squares(add["seen/p"], add["seen/p near"]) / rows
-            implied[hidden[i] | hidden[j]] = np.nan
+            implied = np.full(len(i), np.nan)
+            known = ~(hidden[i] | hidden[j])
+            if known.any():
+                implied[known] = self.pairs.squares(add["seen/p"], add["seen/p near"])[known] / rows
         return np.asarray(np.sqrt(large.variance / large.size**2 * implied / n))
 
     # --- coverage ------------------------------------------------------------------------------------------------

@@ -7,13 +7,14 @@ row is alone in its state: x_n is the reward, centred and scaled (see `podium.su
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from podium.batches import Batch, join, slices, state_slices, whole_states
 from podium.columns import Codes, Floats
 from podium.moments import GroupSums
-from podium.sums import Gaps, Question, Sums, group_by, row_sums, sum_columns
+from podium.sums import ELSEWHERE, Gaps, Question, Sums, group_by, row_sums, sum_columns
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 AGREE = 1e-6
@@ -32,6 +33,8 @@ def answer(batches: Iterable[Batch], question: Question) -> Sums:
         if before is None and batch.whole:
             for part in state_slices(batch, question.columns):
                 total = total + of_states(part, question)
+            if question.gates and not question.hidden:
+                question = replace(question, hidden=all_hidden(total, question))
             continue
         for part in slices(batch, question.columns):
             if before is None:
@@ -79,8 +82,9 @@ def of_states(batch: Batch, question: Question) -> Sums:
         paths = {"LDE": residual * batch.latest}
         if data.inverse is not None:
             paths["DRE"] = residual * data.inverse
+        rows_first = np.ascontiguousarray(data.gaps)
         for name, weight in paths.items():
-            clusters = np.asarray(csr_array((weight, position, ends), shape=(len(starts), n)) @ data.gaps)
+            clusters = np.asarray(csr_array((weight, position, ends), shape=(len(starts), n)) @ rows_first)
             add |= power_sums(name, clusters, question.policies)
             add[f"{name} level"] = np.array(float(weight @ data.first))
             if batch.unit is not None:
@@ -92,11 +96,21 @@ def of_states(batch: Batch, question: Question) -> Sums:
         if question.gates and not question.full:
             root = np.sqrt(np.repeat(counts, counts) * batch.latest)
             add["seen"], add["seen near"] = gram(root[:, None] * data.gaps, question.policies)
-        if question.gates and data.inverse is not None and not (question.full and question.behavior):
+        if (
+            question.gates
+            and data.inverse is not None
+            and not (question.hidden or (question.full and question.behavior))
+        ):
             root = np.sqrt(np.repeat(counts, counts) * batch.latest * data.inverse)
             add["seen/p"], add["seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     add["conflicts"] = conflicts(batch.policy, batch.state, batch.action)
     return sums
+
+
+def all_hidden(sums: Sums, question: Question) -> bool:
+    """Whether of every pair a policy plays actions never logged in the same state; more rows cannot undo it."""
+    lack = np.sqrt(sums.add["unseen"] / question.rows)
+    return bool(np.count_nonzero(lack <= ELSEWHERE) < 2)
 
 
 def state_facts(batch: Batch, question: Question, starts: Codes, counts: Codes, add: dict[str, Floats]) -> None:
@@ -145,7 +159,13 @@ def disagreement(batch: Batch, question: Question, data: Gaps, add: dict[str, Fl
 def gram(columns: Floats, policies: int) -> tuple[Floats, Floats]:
     """(K, K) products of the policies' columns, and (E,) squares of those of near pairs."""
     main, rest = columns[:, :policies], columns[:, policies:]
-    return main.T @ main, np.einsum("nk,nk->k", rest, rest)
+    return main.T @ main, squares(rest)
+
+
+def squares(columns: Floats) -> Floats:
+    """(E,) sums of squares of columns, of which there are mostly none."""
+    found: Floats = np.einsum("nk,nk->k", columns, columns) if columns.shape[1] else np.zeros(0)
+    return found
 
 
 def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
@@ -159,7 +179,7 @@ def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
         f"{name} 22": square.T @ square,
         f"{name} 13": main.T @ (square * main),
         f"{name} near 2": rest.sum(axis=0),
-        f"{name} near 4": np.einsum("nk,nk->k", rest, rest),
+        f"{name} near 4": squares(rest),
     }
 
 
@@ -210,7 +230,7 @@ def piece_of_state(batch: Batch, question: Question, first: float, before: Batch
     disagreement(batch, question, data, add)
     if not question.full:
         add["~seen"], add["~seen near"] = gram(kept[:, None] * data.gaps, question.policies)
-    if data.inverse is not None and not (question.full and question.behavior):
+    if data.inverse is not None and not (question.hidden or (question.full and question.behavior)):
         root = np.sqrt(kept * data.inverse)
         add["~seen/p"], add["~seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     for name, weight in {"LDE": kept, **({"DRE": data.inverse} if data.inverse is not None else {})}.items():

@@ -129,7 +129,7 @@ class Reader:
     def read(self, rows: Codes, log: Log, state: Codes | None = None, unit: Codes | None = None) -> Batch:
         """A batch for the kernel, with every policy on its rows."""
         resolved = [self.policy_on(name, policy, rows, log) for name, policy in self.policies.items()]
-        policy = np.empty((len(rows), len(resolved)))
+        policy = np.empty((len(resolved), len(rows))).T
         for k, p in enumerate(resolved):
             policy[:, k] = p.logged
         batch = Batch(

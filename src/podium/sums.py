@@ -19,6 +19,7 @@ from podium.columns import Codes, Floats
 from podium.moments import GroupSums, Moments
 
 BUCKETS = 1024  # random groups of rows for resampling
+ELSEWHERE = 1e-6  # a policy's probability of actions never logged in the same state that counts as none
 UNITS = 4096  # units beyond that number are put into as many random groups
 
 
@@ -76,6 +77,7 @@ class Question:
     terms : methods whose pairs are judged by row terms: (name, weighted, kept, constant baseline or None)
     resampled : the method among them whose terms are summed into random groups of rows
     coverage : the trust panel's figures of each policy
+    hidden : policies play actions that were never logged in the same state, so DRE's design error cannot be had
     seed : of the random groups
     """
 
@@ -97,6 +99,7 @@ class Question:
     terms: tuple[tuple[str, bool, str, float | None], ...] = ()
     resampled: str = ""
     coverage: bool = False
+    hidden: bool = False
     units: int = 0
     seed: int = 0
 
@@ -118,13 +121,15 @@ class Gaps:
     @classmethod
     def of(cls, batch: Batch, question: Question) -> Gaps:
         k = question.policies
-        gaps = np.empty((len(batch), question.columns))
-        np.subtract(batch.policy, batch.policy[:, :1], out=gaps[:, :k])
+        gaps = np.empty((question.columns, len(batch))).T  # column by column, as the policies come
+        first = np.ascontiguousarray(batch.policy[:, 0])
+        for i in range(k):
+            np.subtract(batch.policy[:, i], first, out=gaps[:, i])
         for e, (i, j) in enumerate(question.near):
             np.subtract(batch.policy[:, i], batch.policy[:, j], out=gaps[:, k + e])
         x = (batch.reward - question.centre) / question.size
         inverse = None if batch.propensity is None else 1.0 / batch.propensity
-        return cls(batch.policy, gaps, x, inverse, np.ascontiguousarray(batch.policy[:, 0]))
+        return cls(batch.policy, gaps, x, inverse, first)
 
 
 # --- sums over rows --------------------------------------------------------------------------------------------------

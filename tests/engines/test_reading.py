@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,10 +212,22 @@ def test_headers_that_differ(tmp_path: Path) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    given = table(1_500_000)
-    pattern = write_parts(given, tmp_path / "log", 1)
-    log = scan(pattern, memory_limit="50MB", disk_limit="1MB", temp_dir=str(tmp_path), threads=1)
-    assert message(lambda: podium.compare(log)).startswith(("the temporary folder is full", "DuckDB needs more memory"))
+    """No file may grow beyond 8 MB, which stops the sort in the temporary folder as a full disk would."""
+    pattern = write_parts(table(1_500_000), tmp_path / "log", 1)
+    (tmp_path / "spill").mkdir()
+    command = ["compare", pattern, "--state", "state", "--engine", "duckdb", "--memory-limit", "60MB", "--threads", "1"]
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8_000_000, 8_000_000)); "
+        "from podium.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command, "--temp-dir", str(tmp_path / "spill")], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("podium: the temporary folder is full: ")
+    assert "Hint: make room in " in done.stderr
+    assert list((tmp_path / "spill").iterdir()) == []
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

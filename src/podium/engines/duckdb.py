@@ -25,6 +25,7 @@ from podium.progress import Progress, no_progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CELLS = 1 << 21  # numbers in a batch
 MEMORY = "512MB"  # what DuckDB may hold before it writes to the temporary folder
 PLACE = "podium file"
 KINDS = {
@@ -336,8 +337,9 @@ class DuckEngine:
             keys = [*(name_of(c) for c in order.whole), *(self.sort_key(c) for c in order.then), name_of(ROW)]
             query += f" ORDER BY {', '.join(keys)}"
         with self.told(), self.progress(label, self.size) as advance:
-            reader = self.connection.sql(query).to_arrow_reader(ROWS)
-            return work(counted(even_batches(reader), advance))
+            size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
+            reader = self.connection.sql(query).to_arrow_reader(size)
+            return work(counted(even_batches(reader, size), advance))
 
     def sort_key(self, column: str) -> str:
         """Times that are texts in order of time."""
@@ -380,7 +382,8 @@ class Told:
         text = first_line(error)
         lower = text.lower()
         where = str(self.engine.source)
-        if "max_temp_directory_size" in lower or "no space left" in lower or "offload" in lower or "disk" in lower:
+        full = ("max_temp_directory_size", "no space left", "file too large", "could not write", "offload")
+        if any(sign in lower for sign in full):
             raise PodiumError(
                 f"the temporary folder is full: {text}",
                 hint=f"make room in {str(self.engine.folder.parent)!r}, or name another folder with temp_dir= or "
@@ -405,18 +408,18 @@ def counted(batches: Iterable[pa.RecordBatch], advance: Any) -> Iterator[pa.Reco
         advance(batch.num_rows)
 
 
-def even_batches(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of `ROWS` rows however the reader cuts them, so that sums do not depend on how it works."""
+def even_batches(reader: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of that many rows however the reader cuts them, so that sums do not depend on how it works."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in reader:
         while batch.num_rows:
-            take = min(batch.num_rows, ROWS - size)
+            take = min(batch.num_rows, rows - size)
             held.append(batch.slice(0, take))
             batch, size = batch.slice(take), size + take
-            if size == ROWS:
+            if size == rows:
                 yield held[0] if len(held) == 1 else pa.concat_batches(held)
                 held, size = [], 0
     if held:

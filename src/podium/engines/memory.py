@@ -64,7 +64,7 @@ class MemoryRows:
             rows = self.order[start:stop] if by_state else np.arange(start, stop)
             pick: Any = rows if by_state else slice(start, stop)
             resolved = self.policies.policies if policies else ()
-            policy = np.empty((stop - start, len(resolved)))
+            policy = np.empty((len(resolved), stop - start)).T
             for k, p in enumerate(resolved):
                 policy[:, k] = p.logged[pick]
             baseline = averages = None
