@@ -11,10 +11,12 @@ import os
 import pickle
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ import numpy as np
 from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
-from podium.engines.arrow import memory_columns
+from podium.engines.arrow import Fault, memory_columns
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, PARQUET_ENDINGS, TEXT_ENDINGS
 from podium.progress import Progress, no_progress
@@ -221,10 +223,8 @@ class SparkEngine:
         parts = [pickle.loads(bytes(row["part"])) for row in sorted(rows, key=lambda row: int(row["place"]))]
         if not parts:
             parts = [work(iter(()))]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        failed = [part for part in parts if isinstance(part, Fault)]
+        return failed[0] if failed else reduce(add, parts)  # type: ignore[return-value]
 
     @cached_property
     def parts(self) -> int:
@@ -407,7 +407,10 @@ def told(engine: SparkEngine) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with warnings.catch_warnings():
+            # Rows travel as Arrow; which pandas is there does not matter.
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            yield
     except (PySparkException, Py4JError) as error:
         text = str(error)
         where = engine.source if isinstance(engine.source, str | Path) else "the DataFrame"
