@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def episodes(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64],
 
 
 @given(case=episodes(), coordinates=st.sampled_from(["mean", "step", "exponent"]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_proxy_is_the_product_worked_out_in_high_precision(case, coordinates) -> None:
     ours, theirs, lengths = case
     result = log_proxy(ours, theirs, LOW, HIGH, lengths, coordinates)
@@ -54,6 +54,7 @@ def test_the_proxy_is_the_product_worked_out_in_high_precision(case, coordinates
 
 
 @given(case=episodes(), coordinates=st.sampled_from(["mean", "step", "exponent"]))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_lists_of_early_ended_episodes_are_padded_arrays(case, coordinates) -> None:
     ours, theirs, lengths = case
     padded = log_proxy(ours, theirs, LOW, HIGH, lengths, coordinates)
@@ -62,6 +63,7 @@ def test_lists_of_early_ended_episodes_are_padded_arrays(case, coordinates) -> N
 
 
 @given(case=episodes())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_averaging_inside_the_exponent_is_never_larger(case) -> None:
     ours, theirs, lengths = case
     inside = log_proxy(ours, theirs, LOW, HIGH, lengths, "exponent")
