@@ -24,7 +24,6 @@ from podium.actors import Actor, as_actor
 from podium.bounds import HINT, Bounds, bounds_of, is_discrete
 from podium.columns import Codes, Floats
 from podium.compare import compare as compare_policies
-from podium.compare import log_warnings
 from podium.comparison import Comparison
 from podium.drafts import Policy
 from podium.errors import PodiumError, count, listed, show_value
@@ -33,6 +32,7 @@ from podium.proxy import Coordinates, log_proxy
 from podium.recordings import Episode, as_episodes
 from podium.rollouts import record
 from podium.steps import read
+from podium.study import log_warnings
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "log_proxy", "read", "record"]
 
