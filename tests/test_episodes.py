@@ -130,6 +130,7 @@ def test_behavior_is_a_name_a_policy_names_or_what_the_episodes_say() -> None:
         (episodes(), stay),
         (episodes(), ["stay"] * 5),
         (episodes(), [stay] * 5),
+        (episodes(), ["stay", stay, "stay", stay, "stay"]),
         (episodes(name="stay"), None),
         (episodes(name="old"), {"old": stay}),
     ]:
@@ -490,11 +491,11 @@ DISCRETE = type("Discrete", (), {"n": 2, "__repr__": lambda self: "Discrete(2)"}
         ),
         (
             run(behavior=["stay"]),
-            "behavior has 1 entry; there are 5 episodes",
+            "behavior must have one entry per episode; it has 1 for 5 episodes",
             "name the policy that acted in each episode.",
         ),
         (
-            run(behavior=["stay", "p", "old", "p", "p"]),
+            run(behavior=["stay", stay, "old", "p", "p"]),
             "the episodes were recorded with policies that are not given: 'old'",
             "known are 'p', 'stay'; give the others with behavior={name: policy}.",
         ),

@@ -258,34 +258,35 @@ class EpisodeLog:
 
     def _who_acted(self, behavior: Any, candidates: Mapping[str, Actor]) -> tuple[list[Actor] | None, list[str]]:
         """The actor of every episode, or None where it is not known, and why."""
-        names = [e.behavior for e in self.episodes]
-        if isinstance(behavior, Sequence) and not isinstance(behavior, str):
-            if len(behavior) != len(self):
+        who: list[Any] = [e.behavior for e in self.episodes]  # names, or policies
+        if isinstance(behavior, Mapping):
+            candidates = {**candidates, **{name: as_actor(name, policy) for name, policy in behavior.items()}}
+        elif isinstance(behavior, Sequence) and not isinstance(behavior, str):
+            who = list(behavior)
+            if len(who) != len(self):
                 raise PodiumError(
-                    f"behavior has {count(len(behavior), 'entry').replace('entrys', 'entries')}; "
-                    f"there are {count(len(self), 'episode')}",
+                    f"behavior must have one entry per episode; it has {len(who)} for {count(len(self), 'episode')}",
                     hint="name the policy that acted in each episode.",
                 )
-            made = {id(b): as_actor("behavior", b) for b in behavior if not isinstance(b, str)}
-            names = [b if isinstance(b, str) else None for b in behavior]
-            if made:
-                return [candidates[b] if isinstance(b, str) else made[id(b)] for b in behavior], []
-        elif isinstance(behavior, Mapping):
-            candidates = {**candidates, **{name: as_actor(name, policy) for name, policy in behavior.items()}}
+        elif isinstance(behavior, str) and behavior not in candidates:  # a SPEC
+            who = [as_actor("behavior", behavior)] * len(self)
         elif behavior is not None:
-            known = isinstance(behavior, str) and behavior in candidates
-            return [candidates[behavior] if known else as_actor("behavior", behavior)] * len(self), []
-        strange = sorted({str(name) for name in names if name not in candidates})
-        if not strange:
-            return [candidates[str(name)] for name in names], []
-        if behavior is not None:
-            raise PodiumError(
-                f"the episodes were recorded with policies that are not given: {listed(strange)}",
-                hint=f"known are {listed(candidates)}; give the others with behavior={{name: policy}}.",
-            )
-        if all(name is None for name in names):
+            who = [behavior] * len(self)
+        elif all(name is None for name in who):
             return None, []
-        return None, [f"The policies that acted are not all known ({listed(strange)}), so there are no propensities"]
+        others = {id(x): x for x in who if x is not None and not isinstance(x, str)}
+        made = {key: x if isinstance(x, Actor) else as_actor("behavior", x) for key, x in others.items()}
+        found = [made.get(id(x)) or candidates.get(x) for x in who]
+        acted = [actor for actor in found if actor is not None]
+        if len(acted) == len(who):
+            return acted, []
+        strange = listed(sorted({str(x) for x, actor in zip(who, found, strict=True) if actor is None}))
+        if behavior is None:
+            return None, [f"The policies that acted are not all known ({strange}), so there are no propensities"]
+        raise PodiumError(
+            f"the episodes were recorded with policies that are not given: {strange}",
+            hint=f"known are {listed(candidates)}; give the others with behavior={{name: policy}}.",
+        )
 
     def _measure(self, actors: Sequence[Actor]) -> tuple[Any, list[str]]:
         """How sequences get their probabilities, the same way for all, and what to say of it."""
