@@ -55,7 +55,7 @@ class Large:
     log : as it is shown
     policies : on the first rows, for names and forms
     source : the rows
-    centre, variance, low, high : of the rewards
+    mean, variance, low, high : of the rewards
     counts : (A,) rows of each action
     knows : what is known of the behaviour policy
     units : how many units or groups of units there are; 0 without units
@@ -66,7 +66,7 @@ class Large:
     log: Log | ScannedLog
     policies: PolicySet
     source: Source
-    centre: float
+    mean: float
     variance: float
     low: float
     high: float
@@ -84,6 +84,11 @@ class Large:
     @property
     def actions(self) -> int:
         return len(self.counts)
+
+    @property
+    def centre(self) -> float:
+        """What rewards are centred on; equal rewards on themselves, since the mean of many is rounded."""
+        return self.low if self.low == self.high else self.mean
 
     @property
     def size(self) -> float:
@@ -181,7 +186,7 @@ def open_large(
         log=log,
         policies=resolved,
         source=rows,
-        centre=float(log.rewards.mean()),
+        mean=float(log.rewards.mean()),
         variance=float(log.rewards.var()),
         low=float(log.rewards.min()),
         high=float(log.rewards.max()),
@@ -270,7 +275,7 @@ def scan(
         log=log,
         policies=PolicySet(resolved, tuple(warnings)),
         source=ScannedRows(log, reader, tuple(h for h in log.columns if h in columns)),
-        centre=float(survey.reward.mean[0]),
+        mean=float(survey.reward.mean[0]),
         variance=float(survey.reward.scatter[0, 0] / survey.rows),
         low=survey.low,
         high=survey.high,

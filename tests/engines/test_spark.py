@@ -27,14 +27,14 @@ def test_a_worker_that_dies_changes_nothing(cluster: Cluster, spark: Any, tmp_pa
     path = write_parts(rows, tmp_path / "log", 8)
 
     def slow(states: Any) -> Any:
-        time.sleep(0.4)
+        time.sleep(1.0)
         return np.where(np.asarray(states) % 3 == 0, "call", "none")
 
     def quick(states: Any) -> Any:
         return np.where(np.asarray(states) % 3 == 0, "call", "none")
 
     wanted = podium.compare(podium.Log.from_frame(rows, state="state"), {"rule": quick, "sms": "constant:sms"})
-    log = podium.scan_log(path, engine="spark", session=spark, state="state")
+    log = podium.scan_log(path, engine="spark", session=spark, state="state", partitions=8)
     tracker = spark.sparkContext.statusTracker()
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(podium.compare, log, {"rule": slow, "sms": "constant:sms"})
