@@ -101,7 +101,7 @@ GOOD_PARQUET = whole_parquet(age=[30], action=["sms"], reward=[1.0], pi_now=[0.5
 FILES = [
     Bad("no file", "there is no file 'log.csv'", "check the path; it is read from the current folder.", None),
     Bad("a name too long", f"there is no file '{'x' * 300}.csv'", "check the path; ...", None, "x" * 300 + ".csv"),
-    Bad("a folder", "'.' is a folder", "name one file.", None, "."),
+    Bad("a folder", "the folder '.' holds no Parquet files", "name files: 'folder/*.csv'.", None, "."),
     Bad(
         "unknown ending",
         "'log.xlsx' has an ending that podium does not know",

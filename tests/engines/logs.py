@@ -62,7 +62,9 @@ def assert_alike(found: dict[str, Any], wanted: dict[str, Any], scale: float) ->
         if name.endswith("settings/engine"):
             continue
         other = theirs[name]
-        if isinstance(value, float) and isinstance(other, float):
+        if name.endswith("/p_best"):  # the share of 20,000 draws: one may fall to the other side
+            assert math.isclose(value, other, abs_tol=1e-4), (name, value, other)
+        elif isinstance(value, float) and isinstance(other, float):
             assert math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12 * scale), (name, value, other)
         else:
             assert value == other, name
