@@ -11,10 +11,11 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
-    "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
-    "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
-    "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "bandits", "simulator", "demo",
-    "cli",
+    "specs", "sql", "baselines", "estimators", "moments", "markup", "display", "estimate", "bootstrap", "pairs",
+    "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence",
+    "planning", "compare", "states", "assumption", "theory", "scores", "diagnostics", "findings", "answer",
+    "report.scales", "report.charts", "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks",
+    "plots", "bandits", "simulator", "demo", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel", "synthetic.details",
@@ -54,7 +55,10 @@ def imported_anywhere(module: str) -> set[str]:
 
 def test_every_module_has_its_place_in_the_flow() -> None:
     modules = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"}
-    assert modules == set(FLOW)
+    assert modules == {m for m in FLOW if path_of(m).parent == SOURCE}
+    for package in [m for m in FLOW if path_of(m).name == "__init__.py"]:
+        parts = {f"{package}.{p.stem}" for p in (SOURCE / package).glob("*.py")} - {f"{package}.__init__"}
+        assert parts == {m for m in FLOW if m.startswith(f"{package}.")}
 
 
 def test_every_module_of_the_experiments_has_its_place() -> None:
@@ -85,7 +89,9 @@ def test_imports_point_along_the_flow() -> None:
 
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert [m for m in FLOW if f"`{m}.py`" not in page] == []
+    packages = {m for m in FLOW if path_of(m).name == "__init__.py"}
+    names = [f"{m}/" if m in packages else f"{m.replace('.', '/')}.py" for m in FLOW]
+    assert [name for name in names if f"`{name}`" not in page] == []
     files = ["synthetic/" if m == "synthetic" else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
 

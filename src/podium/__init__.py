@@ -20,7 +20,7 @@ from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
 if TYPE_CHECKING:
-    from podium import bandits, theory
+    from podium import bandits, plots, theory
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ __all__ = [
     "evaluate",
     "kendall",
     "plan",
+    "plots",
     "read_log",
     "regret",
     "score",
@@ -57,6 +58,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("bandits", "theory"):  # loaded at first use: `import podium` stays cheap
+    if name in ("bandits", "plots", "theory"):  # loaded at first use: `import podium` stays cheap
         return import_module(f"podium.{name}")
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

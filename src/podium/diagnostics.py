@@ -193,27 +193,29 @@ KNOWN = {
 
 def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     """What the log can and cannot say about the policies; the options are those of `compare`."""
+    if policies is None and not policies_in(log):
+        return look_at(log, PolicySet(()), log_warnings(log))  # a log can be looked at before there is a policy
+    if len(named_policies(log, policies)) > 1:
+        return examine(compare(log, policies, **options))
+    given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+    log, resolved = prepare(log, policies, **given)
+    return look_at(log, resolved, (*log_warnings(log), *resolved.warnings))
+
+
+def examine(result: Comparison) -> Diagnosis:
+    """The trust panel of a comparison that has been made."""
+    assert result.basis is not None
+    return look_at(result.log, result.basis.policies, result.warnings, result)
+
+
+def look_at(log: Log, policies: PolicySet, warnings: tuple[str, ...], result: Comparison | None = None) -> Diagnosis:
+    """All that can be said of a log and its policies, and of the pairs where they were compared."""
     from podium.assumption import check_assumption
 
-    result: Comparison | None = None
-    if policies is None and not policies_in(log):
-        resolved = PolicySet(())  # a log can be looked at before there is a policy
-    elif len(named_policies(log, policies)) > 1:
-        result = compare(log, policies, **options)
-        assert result.basis is not None
-        log, resolved = result.log, result.basis.policies
-    else:
-        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
-        log, resolved = prepare(log, policies, **given)
-    gates = Gates(log, resolved)
-    pairs: tuple[PairCheck, ...] = ()
-    other: tuple[Sensitivity, ...] = ()
-    warnings = (*log_warnings(log), *resolved.warnings)
-    if result is not None:
-        pairs = tuple(check_pairs(result, gates))
-        other = tuple(other_rankings(result, resolved)) if len(log) <= MOST_ROWS else ()
-        warnings = result.warnings
-    coverage = tuple(cover(log, p) for p in resolved)
+    gates = Gates(log, policies)
+    pairs = () if result is None else tuple(check_pairs(result, gates))
+    other = () if result is None or len(log) > MOST_ROWS else tuple(other_rankings(result, policies))
+    coverage = tuple(cover(log, p) for p in policies)
     return Diagnosis(
         log=log,
         coverage=coverage,
@@ -221,7 +223,7 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
         sensitivity=other,
         assumption=check_assumption(log),
         t_p=gates.t_p,
-        alarms=(*log_alarms(gates), *policy_alarms(coverage, resolved), *pair_alarms(pairs)),
+        alarms=(*log_alarms(gates), *policy_alarms(coverage, policies), *pair_alarms(pairs)),
         warnings=warnings,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -266,6 +267,23 @@ class Log:
         """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
         return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the log says, the same whatever file or frame it came from.
+
+        >>> Log([0, 1], ["a", "b"], [1.0, 0.0]).digest[:16]
+        '9fc773f5363357b1'
+        """
+        found = hashlib.sha256()
+        parts: dict[str, Column | None] = {f"state {name}": column for name, column in self.state_columns.items()}
+        parts |= {"action": self.actions, "reward": self.rewards, "propensity": self.propensities}
+        parts |= {"time": self.times, "unit": self.units, "behavior": self.behavior}
+        for name, column in parts.items():
+            if column is not None:
+                found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))
+                found.update(column_bytes(column))
+        return found.hexdigest()
+
     @property
     def knows(self) -> str:
         """What is known of the behaviour policy: "full", "logged" (p_n alone) or "none"."""
@@ -406,6 +424,15 @@ class Log:
             f"Log: {count(len(self), 'row')}, {len(self.latest):,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
         )
+
+
+def column_bytes(column: Column) -> bytes:
+    """A column as bytes that do not depend on the machine: numbers as 64 bits, all else as texts with their lengths."""
+    if column.dtype.kind in "biuf":
+        wide = column.astype("<f8" if column.dtype.kind == "f" else "<i8")
+        return np.ascontiguousarray(wide).tobytes()
+    texts = [str(x) for x in column.tolist()]
+    return "".join(f"{len(t)}:{t}" for t in texts).encode("utf-8", "backslashreplace")
 
 
 def units_column(values: Any, what: str) -> Column:

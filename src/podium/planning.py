@@ -20,7 +20,7 @@ import numpy as np
 
 from podium.columns import Floats, plain
 from podium.comparison import Comparison
-from podium.display import Table, number, share, wrap
+from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError
 from podium.log import Log
 from podium.pairs import pair_indices
@@ -139,10 +139,6 @@ class Plan:
 
 def count_text(rows: int | None) -> str:
     return "-" if rows is None else f"{rows:,}"
-
-
-def label_text(label: Any) -> str:
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 # --- the arithmetic ----------------------------------------------------------------------------------------------
