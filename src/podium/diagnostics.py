@@ -18,6 +18,7 @@ from podium.estimators import ESTIMATORS
 from podium.gated import ALARM, Gates
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.log import Log
+from podium.markup import join, tag
 from podium.pairs import pair_indices
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.scores import score
@@ -30,6 +31,7 @@ LOW_ESS = 20.0
 HIGH_SHARE = 0.2
 FEW_ROWS_FLIP = 3
 SHOWN = 10
+MOST_CELLS = 20_000_000  # rows x actions beyond which no model of all rewards is fitted
 MOST_ROWS = 20_000  # beyond this the ranking is not repeated under other baselines
 
 
@@ -181,7 +183,9 @@ class Diagnosis:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+        lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
+        said = join(tag("p", line) for line in [*lines, self.assumption.verdict])
+        return said + "".join(table.html() for table in self.tables())
 
 
 KNOWN = {
@@ -202,18 +206,25 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
     return look_at(log, resolved, (*log_warnings(log), *resolved.warnings))
 
 
-def examine(result: Comparison) -> Diagnosis:
-    """The trust panel of a comparison that has been made."""
+def examine(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
+    """The trust panel of a comparison that has been made; of all pairs, or of those among some policies."""
     assert result.basis is not None
-    return look_at(result.log, result.basis.policies, result.warnings, result)
+    return look_at(result.log, result.basis.policies, result.warnings, result, among)
 
 
-def look_at(log: Log, policies: PolicySet, warnings: tuple[str, ...], result: Comparison | None = None) -> Diagnosis:
+def look_at(
+    log: Log,
+    policies: PolicySet,
+    warnings: tuple[str, ...],
+    result: Comparison | None = None,
+    among: Sequence[str] | None = None,
+) -> Diagnosis:
     """All that can be said of a log and its policies, and of the pairs where they were compared."""
     from podium.assumption import check_assumption
 
-    gates = Gates(log, policies)
-    pairs = () if result is None else tuple(check_pairs(result, gates))
+    known = None if result is None or result.basis is None else result.basis.judgement.figures.get("gates")
+    gates = Gates(log, policies) if known is None else known
+    pairs = () if result is None else tuple(check_pairs(result, gates, among))
     other = () if result is None or len(log) > MOST_ROWS else tuple(other_rankings(result, policies))
     coverage = tuple(cover(log, p) for p in policies)
     return Diagnosis(
@@ -263,8 +274,8 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
-    """What every pair hangs on, in the order of the comparison."""
+def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = None) -> list[PairCheck]:
+    """What every pair (among some policies) hangs on, in the order of the comparison."""
     basis = result.basis
     assert basis is not None
     names, log = basis.policies.names, result.log
@@ -274,7 +285,10 @@ def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
     if influence is None:
         influence = row_influence(basis.main, len(log), basis.units)
     checks = []
+    wanted = set(names if among is None else among)
     for p in result.pairs:
+        if p.a not in wanted or p.b not in wanted:
+            continue
         n = index.get((p.a, p.b), index.get((p.b, p.a)))
         assert n is not None
         sign = 1.0 if (p.a, p.b) in index else -1.0
@@ -300,7 +314,9 @@ def check_pairs(result: Comparison, gates: Gates) -> list[PairCheck]:
 
 def other_rankings(result: Comparison, policies: PolicySet) -> list[Sensitivity]:
     """The ranking under every method, and under other baselines for those that use one."""
-    baselines = ["mean", "state"] + (["linear"] if all(p.has_full for p in policies) and len(result.log) > 1 else [])
+    log = result.log
+    learns = all(p.has_full for p in policies) and len(log) > 1 and len(log) * log.n_actions <= MOST_CELLS
+    baselines = ["mean", "state"] + (["linear"] if learns else [])
     sign = -1.0 if result.settings["lower_is_better"] else 1.0
     place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
     found = []

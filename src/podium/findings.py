@@ -20,6 +20,7 @@ from podium.policies import PolicyRows
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
 SAME = 1e-6  # how far a policy may be from the propensities and still be the one that made the log
 MOST_CELLS = 20_000_000  # states x pairs beyond which states are not counted for every pair
+MOST_SHOWN = 50
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -62,7 +63,19 @@ class Findings:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        return examine(self.result)
+        return examine(self.result, self.shown)
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The policies whose pairs are looked at one by one: the first ones, and the one that made the log."""
+        first = self.result.ranking[:MOST_SHOWN]
+        return first if self.reference is None or self.reference in first else [*first, self.reference]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs among them."""
+        shown = set(self.shown)
+        return [p for p in self.result.pairs if p.a in shown and p.b in shown]
 
     @cached_property
     def matters(self) -> float | None:
@@ -138,7 +151,7 @@ class Findings:
     @cached_property
     def state_shares(self) -> dict[tuple[str, str], tuple[float, float]]:
         """Pair -> shares of states in which a is above b, and below; empty where there are too many states."""
-        pairs = [(p.a, p.b) for p in self.result.pairs]
+        pairs = [(p.a, p.b) for p in self.pairs]
         if len(pairs) * self.result.log.n_states > MOST_CELLS:
             return {}
         sign = -1.0 if self.result.settings["lower_is_better"] else 1.0

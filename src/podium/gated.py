@@ -199,7 +199,7 @@ def gated(log: Log, policies: PolicySet) -> Judgement:
         if log.propensities is None
         else "the propensities are right, or logging did not seek reward",
         notes=tuple(notes),
-        figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows},
+        figures={"t_p": gates.t_p, "alarm": gates.alarm, "rows": main.rows, "gates": gates},
     )
 
 

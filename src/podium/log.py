@@ -29,6 +29,7 @@ from podium.columns import (
 from podium.errors import PodiumError, count, listed, refuse_rows, show_value
 from podium.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame
 
+FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
 LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
@@ -417,6 +418,22 @@ class Log:
             "actions": self.n_actions,
             "propensities": self.knows,
         }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the size, and the first rows."""
+        from podium.display import Table, label_text, number
+
+        columns = [*self.state_columns.values(), self.actions, self.rewards]
+        headers = [*self.state_columns, self.header("action"), self.header("reward")]
+        if self.propensities is not None:
+            columns, headers = [*columns, self.propensities], [*headers, self.header("propensity")]
+        rows = [
+            [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
+            for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
+        ]
+        sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
+        notes = [f"{len(self) - FIRST:,} more rows"] if len(self) > FIRST else []
+        return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
 
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}

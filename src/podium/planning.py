@@ -23,12 +23,14 @@ from podium.comparison import Comparison
 from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError
 from podium.log import Log
+from podium.markup import join, tag
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
 
 POWERS = (0.8, 0.9)
 STEADY = 0.1
+MOST_CELLS = 100_000_000  # policies x rows x actions that are looked at for what to log more of
 SHOWN = 8
 
 
@@ -134,7 +136,8 @@ class Plan:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.pairs_table().html() + (self.log_more_table().html() if self.log_more else "")
+        tables = [self.pairs_table()] + ([self.log_more_table()] if self.log_more else [])
+        return "".join(table.html() for table in tables) + join(tag("p", note) for note in self.notes)
 
 
 def count_text(rows: int | None) -> str:
@@ -231,7 +234,10 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
     notes = ["The rows needed presume that more rows are logged as these were."]
     notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
-    more = what_to_log(result.log, policies, undecided)
-    if undecided and not all(p.has_full for p in policies):
+    cells = len(policies) * len(result.log) * result.log.n_actions
+    more = what_to_log(result.log, policies, undecided) if cells <= MOST_CELLS else ()
+    if cells > MOST_CELLS:
+        notes.append("What to log more of is not worked out for so many rows and actions.")
+    elif undecided and not all(p.has_full for p in policies):
         notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")
     return Plan(result.log, float(difference), tuple(pairs), more, result.settings, tuple(notes))

@@ -54,7 +54,7 @@ def ranking(
     for y, policy in enumerate(comparison.policies):
         says = f"rank {ranks(policy.rank_low, policy.rank_high)}"
         if policy.name == anchor:
-            ax.plot(0, y, "|", color=theme.ink, markersize=9)
+            ax.plot(0, y, "D", color=theme.ink, markersize=4.5)
         else:
             pair = comparison.pair(policy.name, anchor)
             colour, decided = colours[pair.verdict], pair.verdict != "cannot tell"
@@ -82,7 +82,7 @@ def pairs(result: Comparison | Findings, ax: Axes | None = None, *, style: str =
 
     findings = findings_of(result)
     comparison = findings.result
-    names = comparison.ranking
+    names = findings.shown
     cell = 0.5 if len(names) <= MOST_NUMBERS else 0.22
     ax, theme = canvas(ax, 3.4 + cell * len(names), 1.7 + cell * len(names), style)
     names_beside(ax, names)
@@ -94,11 +94,11 @@ def pairs(result: Comparison | Findings, ax: Axes | None = None, *, style: str =
                 continue
             pair = comparison.pair(a, b)
             face, ink, hatch = looks[pair.verdict]
-            box = Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=face, edgecolor=theme.soft, hatch=hatch)
+            box = Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=face, edgecolor=theme.hatch, hatch=hatch)
             box.set_linewidth(0.0 if hatch is None else 0.4)
             ax.add_patch(box)
             if len(names) <= MOST_NUMBERS:
-                backing = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8} if hatch else None
+                backing = {"facecolor": theme.paper, "edgecolor": "none", "pad": 1.6} if hatch else None
                 ax.text(
                     x, y, chance(pair.p_better), ha="center", va="center", fontsize=8.5, color=ink, bbox=backing
                 )  # fmt: skip
@@ -109,7 +109,7 @@ def pairs(result: Comparison | Findings, ax: Axes | None = None, *, style: str =
     ax.spines["bottom"].set_visible(False)
     title(ax, theme, "P(row is better than column), in %")
     keys = [
-        Patch(facecolor=face, edgecolor=theme.soft, hatch=hatch, label=verdict)
+        Patch(facecolor=face, edgecolor=theme.hatch, hatch=hatch, label=verdict)
         for verdict, (face, _, hatch) in looks.items()
     ]
     ax.legend(

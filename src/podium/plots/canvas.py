@@ -40,6 +40,7 @@ class Theme:
     up: str
     down: str
     open: str
+    hatch: str
 
     @property
     def ramp(self) -> tuple[str, ...]:
@@ -48,8 +49,8 @@ class Theme:
 
 
 THEMES = {
-    "light": Theme("#ffffff", "#1b1b1a", "#5c5a55", "#dedbd2", "#174f86", "#e08a3c", "#8a867e"),
-    "dark": Theme("#16181b", "#ebe8e1", "#aaa69d", "#3a3d42", "#86b9ee", "#c76a1d", "#8f8b83"),
+    "light": Theme("#ffffff", "#1b1b1a", "#5c5a55", "#dedbd2", "#174f86", "#e08a3c", "#8a867e", "#c9c5bb"),
+    "dark": Theme("#16181b", "#ebe8e1", "#aaa69d", "#3a3d42", "#86b9ee", "#c76a1d", "#8f8b83", "#4d5056"),
 }
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (8, 2, 1.5, 2)), (0, (3, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v")
@@ -84,7 +85,7 @@ def canvas(ax: Axes | None, width: float, height: float, style: str) -> tuple[Ax
     """The axes to draw on, dressed; a new figure where none are given."""
     theme = theme_of(style)
     if ax is None:
-        figure = Picture(figsize=(width, min(height, 40.0)), layout="constrained", facecolor=theme.paper)
+        figure = Picture(figsize=(max(width, 6.0), min(height, 40.0)), layout="constrained", facecolor=theme.paper)
         ax = figure.add_subplot()
     dress(ax, theme)
     return ax, theme
@@ -101,11 +102,11 @@ def dress(ax: Axes, theme: Theme) -> None:
 
 
 def title(ax: Axes, theme: Theme, text: str) -> None:
-    ax.set_title(plain(text), loc="left", fontsize=10.5, fontweight="bold", color=theme.ink, pad=8)
+    ax.set_title(text, loc="left", fontsize=10.5, fontweight="bold", color=theme.ink, pad=8)
 
 
 def label_x(ax: Axes, theme: Theme, text: str) -> None:
-    ax.set_xlabel(plain(text), color=theme.soft, fontsize=9)
+    ax.set_xlabel(text, color=theme.soft, fontsize=9)
 
 
 def names_beside(ax: Axes, names: Sequence[str], most: int = LONG) -> dict[str, str]:

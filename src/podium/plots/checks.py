@@ -167,7 +167,7 @@ def plan(result: Comparison | Findings, ax: Axes | None = None, *, most: int = 5
         textcoords="offset points", fontsize=8.5, color=theme.ink,
     )  # fmt: skip
     ax.annotate(
-        f"{matters:g} matters", (1, matters), xycoords=("axes fraction", "data"), xytext=(-2, 4),
+        f"{tick_text(matters)} matters", (1, matters), xycoords=("axes fraction", "data"), xytext=(-2, 4),
         textcoords="offset points", ha="right", fontsize=8.5, color=theme.ink,
     )  # fmt: skip
     for axis in (ax.xaxis, ax.yaxis):

@@ -116,8 +116,8 @@ def signed(value: float) -> str:
 def matrix(findings: Findings) -> Markup:
     """P(row better than column) for all pairs, each a button that opens the pair."""
     result = findings.result
-    names, short = result.ranking, short_names(result.ranking)
-    place = {(p.a, p.b): n for n, p in enumerate(result.pairs)}
+    names, short = findings.shown, short_names(result.ranking)
+    place = {(p.a, p.b): n for n, p in enumerate(findings.pairs)}
     first = place.get((result.best, findings.rival), 0)
     head = [tag("td")] + [
         tag("th", str(j + 1), tag("span", f" {short[b]}", class_="unseen"), scope="col", data_tip=short[b])
@@ -284,7 +284,7 @@ def plan(findings: Findings, most: int = 5) -> Markup | None:
         tag("line", x1=here, x2=here, y1="0", y2="220", class_="now"),
         tag("text", f"now: {rows:,} rows", x=here, y="12", dx="6"),
         tag("line", x1="0", x2="100%", y1=wish, y2=wish, class_="now"),
-        tag("text", f"{matters:g} matters", x="100%", y=wish, dx="-2", dy="-5", text_anchor="end"),
+        tag("text", f"{tick_text(matters)} matters", x="100%", y=wish, dx="-2", dy="-5", text_anchor="end"),
     ]
     drawn = tag("svg", frame, shapes, class_="plot", height="220", aria_hidden="true")
     texts = [tick_text(float(f"{10**v:.2g}")) for v in x_marks]

@@ -98,15 +98,15 @@ def pairs(findings: Findings) -> Markup:
     panel = tag("div", id="pair", class_="panel", aria_live="polite", role="region", aria_label="What drives the pair")
     hint = tag("noscript", tag("p", "Scripts are off; the table below holds every pair."))
     every = framed(pair_table(findings))
-    if len(result.pairs) > 15:
-        every = fold(f"All {len(result.pairs):,} pairs as a table", every)
+    if len(findings.pairs) > 15:
+        every = fold(f"All {len(findings.pairs):,} pairs as a table", every)
     return section("pairs", "Pairs", lead, tag("div", charts.matrix(findings), panel, class_="explorer"), hint, every)
 
 
 def pair_table(findings: Findings) -> Table:
     result, short = findings.result, short_names(findings.result.ranking)
     rows = []
-    for p in result.pairs:
+    for p in findings.pairs:
         check, planned = findings.check(p), findings.planned(p.a, p.b)
         needed = None if planned is None else planned.rows_80
         mark = tag("span", f"{charts.MARKS[p.verdict]} {p.verdict}", class_=f"verdict {charts.KINDS[p.verdict]}")
@@ -120,6 +120,8 @@ def pair_table(findings: Findings) -> Table:
     notes = ["difference: V(a) − V(b) in units of reward. flip: the fewest rows whose removal would turn its sign."]
     if findings.matters is not None:
         notes.append(f"rows needed: in all, to decide a difference of {findings.matters:g} 8 times in 10.")
+    if len(findings.pairs) < len(result.pairs):
+        notes.append(f"{len(result.pairs) - len(findings.pairs):,} pairs of lower ranks are in the JSON output.")
     columns = ["a", "b", "a is", "difference", f"{result.level_text} interval", "P(better)", "flip", "rows needed"]
     return Table("Every pair", columns, rows, "lllrrrrr", notes)
 
@@ -131,7 +133,7 @@ def pair_data(findings: Findings) -> dict[str, Any]:
     reasons: dict[str, int] = {}
     states: dict[str, int] = {}
     entries = []
-    for p in result.pairs:
+    for p in findings.pairs:
         check, planned = findings.check(p), findings.planned(p.a, p.b)
         interval = None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)]
         more = None if planned is None or planned.rows_80 is None else planned.rows_80 - findings.judged_rows
