@@ -60,7 +60,7 @@ def test_figures_compose_and_change_nothing_global(kind: str) -> None:
     left, right = figure.subplots(1, 2)
     assert RESULTS["three"].plot(kind, ax=left, style="dark") is figure
     assert left.has_data() or left.patches or left.texts
-    assert not (right.has_data() or right.patches or right.texts)
+    assert not any((right.has_data(), right.patches, right.texts))
     assert dict(mpl.rcParams) == before
 
 
@@ -141,4 +141,11 @@ def test_without_matplotlib_the_error_says_how_to_install_it_and_the_report_work
 
 def test_a_notebook_shows_a_figure_without_pyplot() -> None:
     assert RESULTS["three"].plot("weights")._repr_png_().startswith(b"\x89PNG")
-    assert "matplotlib.pyplot" not in sys.modules or mpl.get_backend()
+    code = (
+        "import sys, podium\n"
+        "log = podium.Log([0, 0, 1], ['a', 'b', 'a'], [1.0, 0.0, 0.5])\n"
+        "podium.compare(log, {'x': 'constant:a', 'y': 'uniform'}).plot()._repr_png_()\n"
+        "print('matplotlib.pyplot' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

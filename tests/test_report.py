@@ -156,7 +156,8 @@ def test_the_page_holds_what_the_result_holds() -> None:
         assert part in outline.text
     [data] = [json.loads(b) for b in outline.blocks if b.startswith("{")]
     assert data["names"] == result.ranking
-    assert data["pairs"][0][2] == pytest.approx(result.pairs[0].difference, rel=1e-3)
+    pair = dict(zip(data["fields"], data["pairs"][0], strict=True))
+    assert pair["difference"] == pytest.approx(result.pairs[0].difference, rel=1e-3)
     assert page(result) == page(result)
 
 

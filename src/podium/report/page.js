@@ -82,70 +82,72 @@
     return make("div", {}, make("h4", {}, title), list);
   }
 
-  function interval(entry, turn) {
-    const sign = turn ? -1 : 1;
-    const middle = sign * entry[2];
-    const ends = entry[3] ? entry[3].map((e) => sign * e).sort((a, b) => a - b) : [middle, middle];
-    const reach = 1.15 * (Math.max(Math.abs(ends[0]), Math.abs(ends[1]), Math.abs(middle)) || 1);
-    const at = (v) => `${50 + (50 * v) / reach}%`;
-    const kind = KINDS[turned(entry[6], turn)];
-    const drawn = shape("svg", { class: "strip", height: "30", "aria-hidden": "true" },
-      shape("line", { x1: "50%", x2: "50%", y1: "0", y2: "30", class: "zero" }));
-    if (entry[3]) drawn.append(shape("line", { x1: at(ends[0]), x2: at(ends[1]), y1: 15, y2: 15, class: `range ${kind}` }));
-    drawn.append(shape("circle", { cx: at(middle), cy: 15, r: 5.5, class: `dot ${kind}` }));
-    return drawn;
+  // A pair as it was computed, or seen from the other side.
+  function seen(index, turn) {
+    const pair = Object.fromEntries(data.fields.map((field, n) => [field, data.pairs[index][n]]));
+    if (!turn) return pair;
+    const other = (drivers) => drivers.map(([label, effect, flips]) => [label, -effect, flips]);
+    return {
+      ...pair, a: pair.b, b: pair.a, difference: -pair.difference, said: pair.turned, shares: pair.shares?.toReversed(),
+      interval: pair.interval?.map((end) => -end).toReversed(), rows: other(pair.rows), states: other(pair.states),
+      verdict: pair.verdict < 2 ? 1 - pair.verdict : pair.verdict,
+    };
   }
 
-  const turned = (verdict, turn) => (turn && verdict < 2 ? 1 - verdict : verdict);
+  function interval(pair) {
+    const [low, high] = pair.interval ?? [pair.difference, pair.difference];
+    const reach = 1.15 * (Math.max(Math.abs(low), Math.abs(high), Math.abs(pair.difference)) || 1);
+    const at = (value) => `${50 + (50 * value) / reach}%`;
+    const kind = KINDS[pair.verdict];
+    return shape("svg", { class: "strip", height: "30", "aria-hidden": "true" },
+      shape("line", { x1: "50%", x2: "50%", y1: 0, y2: 30, class: "zero" }),
+      shape("line", { x1: at(low), x2: at(high), y1: 15, y2: 15, class: `range ${kind}` }),
+      shape("circle", { cx: at(pair.difference), cy: 15, r: 5.5, class: `dot ${kind}` }));
+  }
 
-  function sentences(entry, turn, a, b) {
-    const verdict = VERDICTS[turned(entry[6], turn)];
-    const chance = turn ? entry[5] : entry[4];
-    const lines = [];
-    const by = turn ? entry[15].replace(/^-|^(?=[^-0])/, (m) => (m ? "" : "-")) : entry[15];
-    const range = entry[3] && turn
-      ? `[${entry[3].map((e) => -e).sort((x, y) => x - y).map((e) => e.toPrecision(2)).join(", ")}]` : entry[16];
-    lines.push(`Difference ${by} in reward${entry[3] ? `, ${data.level} interval ${range}` : ", no interval"}; ` +
-      `${a} is better with probability ${chance}. Judged by ${entry[7]}.`);
-    for (const reason of entry[8]) lines.push(`${data.reasons[reason]}.`);
-    if (entry[9] !== null) {
-      lines.push(`Without the ${entry[9]} rows that speak loudest for it, the sign would turn.`);
+  function sentences(pair, a) {
+    const [difference, range, chance] = pair.said;
+    const lines = [`Difference ${difference} in reward, ` +
+      `${pair.interval ? `${data.level} interval ${range}` : "no interval"}; ${a} is better with probability ${chance}. ` +
+      `Judged by ${pair.path}.`];
+    for (const reason of pair.reasons) lines.push(`${data.reasons[reason]}.`);
+    if (pair.flip !== null) {
+      lines.push(`Without the ${pair.flip === 1 ? "row that speaks" : `${pair.flip} rows that speak`} loudest for it, ` +
+        "the sign would turn.");
     }
-    if (entry[10] !== null && data.matters !== null) {
-      const more = entry[11] === null ? "" : entry[11] > 0
-        ? ` about ${entry[11].toLocaleString("en")} more rows would decide a difference of ${data.matters}.`
-        : ` a difference of ${data.matters} would be decided already.`;
-      lines.push(`The log decides true differences of ${entry[10]} 8 times in 10;${more || " no plan can be made."}`);
+    if (pair.detects !== null) {
+      const more = pair.more === null ? "" : pair.more > 0
+        ? ` About ${pair.more.toLocaleString("en")} more rows would decide a difference of ${data.matters}.`
+        : ` It would have decided a difference of ${data.matters}.`;
+      lines.push(`The log decides a true difference of ${pair.detects} 8 times in 10.${more}`);
     }
-    if (entry[14]) {
-      const [ahead, behind] = turn ? [entry[14][1], entry[14][0]] : entry[14];
-      lines.push(`${a} is ahead in ${ahead} of the states, behind in ${behind}.`);
-    }
+    if (pair.shares) lines.push(`${a} is ahead in ${pair.shares[0]} of the states, behind in ${pair.shares[1]}.`);
     return lines;
   }
 
   function show(index, turn) {
-    const entry = data.pairs[index];
-    if (!entry) return;
-    const [a, b] = turn ? [data.names[entry[1]], data.names[entry[0]]] : [data.names[entry[0]], data.names[entry[1]]];
-    const verdict = turned(entry[6], turn);
-    const flip = (drivers) => (turn ? drivers.map(([l, e, f]) => [l, -e, f]) : drivers);
+    const pair = seen(index, turn);
+    const [a, b] = [data.names[pair.a], data.names[pair.b]];
     const title = make("h3", {}, make("bdi", {}, a), " against ", make("bdi", {}, b), " ",
-      make("span", { class: `verdict ${KINDS[verdict]}` }, `${MARKS[verdict]} ${VERDICTS[verdict]}`));
-    const facts = make("div", {}, ...sentences(entry, turn, a, b).map((line) => make("p", {}, line)));
-    const rows = bars("Rows that matter most", flip(entry[12]), (row) => `row ${row}`, "row");
-    const states = bars(`States that matter most (${data.columns})`, flip(entry[13]), (s) => data.states[s], "state");
-    panel.replaceChildren(title, interval(entry, turn), facts,
-      make("div", { class: "drivers" }, rows, states),
-      make("p", { class: "note" }, `To the right: without it the difference would be smaller by so much; to the left: larger.`));
+      make("span", { class: `verdict ${KINDS[pair.verdict]}` }, `${MARKS[pair.verdict]} ${VERDICTS[pair.verdict]}`));
+    panel.replaceChildren(title, interval(pair),
+      make("div", {}, ...sentences(pair, a).map((line) => make("p", {}, line))),
+      make("div", { class: "drivers" },
+        bars("Rows that matter most", pair.rows, (row) => `row ${row}`, "row"),
+        bars(`States that matter most (${data.columns})`, pair.states, (state) => data.states[state], "state")),
+      make("p", { class: "note" },
+        "To the right: without it the difference would be smaller by so much; to the left: larger."));
     for (const cell of cells) {
       const chosen = Number(cell.dataset.pair) === index && cell.hasAttribute("data-turn") === turn;
       cell.setAttribute("aria-pressed", chosen);
-      if (chosen) {
-        for (const other of cells) other.tabIndex = -1;
-        cell.tabIndex = 0;
-      }
+      if (chosen) stopAt(cell);
     }
+  }
+
+  // The matrix is one stop of the Tab key; arrows move inside.
+  function stopAt(cell) {
+    for (const other of cells) other.tabIndex = -1;
+    cell.tabIndex = 0;
   }
 
   function move(cell, event) {
@@ -163,8 +165,7 @@
       if (!next) return;
       const button = next.querySelector("button");
       if (button) {
-        for (const other of cells) other.tabIndex = -1;
-        button.tabIndex = 0;
+        stopAt(button);
         button.focus();
         return;
       }

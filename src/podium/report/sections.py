@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison import interval_text
+from podium.comparison import interval_text, turned
 from podium.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.errors import count
 from podium.findings import Findings
@@ -127,7 +127,7 @@ def pair_table(findings: Findings) -> Table:
 
 
 def pair_data(findings: Findings) -> dict[str, Any]:
-    """What the page's script needs to show a pair: numbers for drawing, texts as they are read."""
+    """What the page's script needs to show a pair: numbers for drawing, texts as they are read, each state once."""
     result, shares = findings.result, findings.state_shares
     place = {name: k for k, name in enumerate(result.ranking)}
     reasons: dict[str, int] = {}
@@ -135,24 +135,26 @@ def pair_data(findings: Findings) -> dict[str, Any]:
     entries = []
     for p in findings.pairs:
         check, planned = findings.check(p), findings.planned(p.a, p.b)
-        interval = None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)]
         more = None if planned is None or planned.rows_80 is None else planned.rows_80 - findings.judged_rows
-        entries.append(
-            [
-                place[p.a], place[p.b], short_float(p.difference), interval, percent(p.p_better),
-                percent(1 - p.p_better), ["better", "worse", "cannot tell"].index(p.verdict), p.path,
-                [reasons.setdefault(r, len(reasons)) for r in p.reasons], check.rows_to_flip,
-                None if planned is None else short_float(planned.detectable_now), more,
-                [[d.label, short_float(d.effect), int(d.flips)] for d in check.rows],
-                [
-                    [states.setdefault(shorten(label_text(d.label), 60), len(states)), short_float(d.effect),
-                     int(d.flips)]
-                    for d in check.states
-                ],
-                None if (p.a, p.b) not in shares else [share(s) for s in shares[p.a, p.b]],
-                number(p.difference), interval_text(p.interval),
-            ]
-        )  # fmt: skip
+        labels = [states.setdefault(shorten(label_text(d.label), 60), len(states)) for d in check.states]
+        entry = {
+            "a": place[p.a],
+            "b": place[p.b],
+            "difference": short_float(p.difference),
+            "interval": None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)],
+            "said": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
+            "turned": [number(-p.difference), interval_text(turned(p.interval)), percent(1 - p.p_better)],
+            "verdict": ["better", "worse", "cannot tell"].index(p.verdict),
+            "path": p.path,
+            "reasons": [reasons.setdefault(r, len(reasons)) for r in p.reasons],
+            "flip": check.rows_to_flip,
+            "detects": None if planned is None or planned.detectable_now is None else number(planned.detectable_now),
+            "more": more,
+            "rows": [[d.label, short_float(d.effect), int(d.flips)] for d in check.rows],
+            "states": [[n, short_float(d.effect), int(d.flips)] for n, d in zip(labels, check.states, strict=True)],
+            "shares": None if (p.a, p.b) not in shares else [share(s) for s in shares[p.a, p.b]],
+        }
+        entries.append(entry)
     short = short_names(result.ranking)
     return {
         "names": [short[name] for name in result.ranking],
@@ -161,8 +163,8 @@ def pair_data(findings: Findings) -> dict[str, Any]:
         "level": result.level_text,
         "matters": None if findings.matters is None else f"{findings.matters:g}",
         "columns": shorten(", ".join(result.log.state_columns), 60),
-        "lower": bool(result.settings["lower_is_better"]),
-        "pairs": entries,
+        "fields": list(entries[0]),
+        "pairs": [list(entry.values()) for entry in entries],
     }
 
 
