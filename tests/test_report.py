@@ -17,7 +17,7 @@ from samples import logged_only, sample
 import podium
 from podium.answer import answer
 from podium.findings import Findings
-from podium.report import CONTENT_SECURITY_POLICY, page
+from podium.report import CONTENT_SECURITY_POLICY, headline, page
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -159,6 +159,7 @@ def test_the_page_holds_what_the_result_holds() -> None:
     pair = dict(zip(data["fields"], data["pairs"][0], strict=True))
     assert pair["difference"] == pytest.approx(result.pairs[0].difference, rel=1e-3)
     assert page(result) == page(result)
+    assert f"<h1>{headline(result)}</h1>".replace(">9", "&gt;9") in text
 
 
 @pytest.mark.parametrize("knows", ["full", "logged", "none"])

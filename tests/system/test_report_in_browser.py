@@ -64,7 +64,7 @@ def reports(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     actions = np.array([HOSTILE[k] for k in rng.integers(0, len(HOSTILE), rows)], dtype=object)
     log = podium.Log.from_columns({HOSTILE[1]: states, "action": actions, "reward": rng.normal(size=rows)})
     hostile = podium.compare(log, {name: rng.random(rows) for name in HOSTILE})
-    many_log = podium.Log(rng.integers(0, 9, 90), rng.integers(0, 30, 90), rng.normal(size=90))
+    many_log = podium.Log(rng.integers(0, 9, 90), np.arange(90) % 30, rng.normal(size=90))
     many = podium.compare(many_log, {f"policy number {k}": rng.dirichlet(np.ones(30), 90) for k in range(30)})
     flat = podium.Log([0, 0, 1], ["a", "b", "a"], [1.0, 1.0, 1.0])
     bare = podium.compare(flat, {"x": "constant:a", "y": "uniform"})

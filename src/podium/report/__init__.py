@@ -19,7 +19,7 @@ from podium.report import sections
 if TYPE_CHECKING:
     from podium.comparison import Comparison
 
-__all__ = ["CONTENT_SECURITY_POLICY", "page", "write_report"]
+__all__ = ["CONTENT_SECURITY_POLICY", "headline", "page", "write_report"]
 
 STYLE = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
 SCRIPT = files(__name__).joinpath("page.js").read_text(encoding="utf-8")
@@ -91,6 +91,11 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         Markup(f"<script>{SCRIPT}</script>"),
     )  # fmt: skip
     return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
+
+
+def headline(result: Comparison, difference: float | None = None) -> str:
+    """The answer in one sentence, as plain text."""
+    return answer(result.findings if difference is None else Findings(result, difference)).sentence
 
 
 def masthead(findings: Findings) -> Markup:
