@@ -111,6 +111,30 @@ def bench_million() -> None:
     report("CPU time at 1e6 rows / at 1e5 rows", f"{growth:.1f}x", "linear: about 10x, at most 15x", growth <= 15)
 
 
+REPORT = """
+import time
+import numpy as np, podium
+from podium.report import page
+rng = np.random.default_rng(0)
+rows, K, A = 5_000, 20, 5
+behavior = rng.dirichlet(np.full(A, 2.0), rows)
+actions = (behavior.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1).clip(max=A - 1)
+log = podium.Log(rng.normal(size=rows).round(2), actions, actions + rng.normal(size=rows), behavior=behavior)
+result = podium.compare(log, {f"p{k}": rng.dirichlet(np.linspace(1, 2 + k, A), rows) for k in range(K)})
+start = time.process_time()
+text = page(result)
+print(time.process_time() - start, len(text.encode()))
+"""
+
+
+def bench_report() -> None:
+    print("Report of K = 20 policies, N = 5,000 rows, on top of the comparison")
+    output = subprocess.run([sys.executable, "-c", REPORT], check=True, capture_output=True, text=True)
+    seconds, size = map(float, output.stdout.split())
+    report("CPU time", f"{seconds:.2f} s", "under 3 s", seconds < 3)
+    report("size of the page", f"{size / 1e6:.2f} MB", "under 2 MB", size < 2e6)
+
+
 def bench_obp(rows: int, actions: int = 10, policies: int = 10, draws: int = 1000) -> None:
     print(f"Open Bandit Pipeline 0.5.7: N = {rows:,}, {actions} actions, K = {policies}, B = {draws}")
     rng = np.random.default_rng(1)
@@ -154,6 +178,7 @@ def bench_obp(rows: int, actions: int = 10, policies: int = 10, draws: int = 100
 if __name__ == "__main__":
     bench_start()
     bench_million()
+    bench_report()
     for size in (10_000, 100_000):
         bench_obp(size)
     bench_engine(report)

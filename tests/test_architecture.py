@@ -12,11 +12,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
     "specs", "sql", "baselines", "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
-    "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "display", "estimate", "bootstrap",
-    "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge", "large", "findings", "study",
-    "gate", "comparison", "influence", "planning", "compare", "bystate", "states", "assumption", "theory", "scores",
-    "diagnostics", "report", "sampling", "labelled", "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors",
-    "recordings", "steps", "rollouts", "episodes", "cli",
+    "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "markup", "display",
+    "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
+    "large", "findings", "study", "gate", "comparison", "influence", "planning", "compare", "bystate", "states",
+    "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "report.scales", "report.charts",
+    "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks", "plots", "sampling", "labelled",
+    "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts", "episodes",
+    "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",
@@ -63,8 +65,10 @@ def imported_anywhere(module: str) -> set[str]:
 
 def test_every_module_has_its_place_in_the_flow() -> None:
     modules = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"}
-    engines = {f"engines.{p.stem}" for p in (SOURCE / "engines").glob("*.py")} - {"engines.__init__"}
-    assert modules | engines | {"engines"} == set(FLOW)
+    assert modules == {m for m in FLOW if path_of(m).parent == SOURCE}
+    for package in [m for m in FLOW if path_of(m).name == "__init__.py"]:
+        parts = {f"{package}.{p.stem}" for p in (SOURCE / package).glob("*.py")} - {f"{package}.__init__"}
+        assert parts == {m for m in FLOW if m.startswith(f"{package}.")}
 
 
 def test_every_module_of_the_experiments_has_its_place() -> None:
@@ -95,10 +99,11 @@ def test_imports_point_along_the_flow() -> None:
 
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    pages = ["engines/" if m == "engines" else m.replace(".", "/") + ".py" for m in FLOW]
-    assert [m for m in pages if f"`{m}`" not in page] == []
-    packages = ("synthetic", "classification", "rl")
-    files = [f"{m}/" if m in packages else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
+    packages = {m for m in FLOW if path_of(m).name == "__init__.py"}
+    names = [f"{m}/" if m in packages else f"{m.replace('.', '/')}.py" for m in FLOW]
+    assert [name for name in names if f"`{name}`" not in page] == []
+    studies = ("synthetic", "classification", "rl")
+    files = [f"{m}/" if m in studies else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
 
 

@@ -56,7 +56,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         if html:
             page = (tmp_path / "report.html").read_text(encoding="utf-8")
             assert page.startswith("<!doctype html>")
-            assert page.count("<table>") == page.count("</table>") == 2
+            assert page.count("<table") == page.count("</table>") >= 6
         assert main([command, file, *options, "--json"]) == 0
         answer = json.loads(capsys.readouterr().out, parse_constant=refuse_constant)
         assert isinstance(answer, dict)
@@ -291,7 +291,7 @@ def test_labels_of_all_kinds(ask: Ask, tmp_path: Path, capsys: pytest.CaptureFix
     assert {p["name"] for p in answer["policies"]} == set(LABELS)
     assert answer["log"]["actions"] == answer["log"]["states"] == len(LABELS)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script>" not in page
+    assert page.count("<script") == 2  # the page's own
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     states = ask(log, command="states")["states"]
     assert {s["state"] for s in states} == {f"s {label}" for label in LABELS}

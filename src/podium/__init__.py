@@ -21,7 +21,7 @@ from podium.scores import kendall, regret, score, spearman
 from podium.states import StateComparison, compare_states
 
 if TYPE_CHECKING:
-    from podium import bandits, episodes, theory
+    from podium import bandits, episodes, plots, theory
 
 __version__ = "0.1.0"
 
@@ -51,6 +51,7 @@ __all__ = [
     "evaluate",
     "kendall",
     "plan",
+    "plots",
     "read_log",
     "regret",
     "scan_log",
@@ -61,6 +62,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("bandits", "episodes", "theory"):  # loaded at first use: `import podium` stays cheap
+    if name in ("bandits", "episodes", "plots", "theory"):  # loaded at first use: `import podium` stays cheap
         return import_module(f"podium.{name}")
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

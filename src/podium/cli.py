@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(arguments)
+        options.command = shlex.join(["podium", *(sys.argv[1:] if arguments is None else arguments)])
         result: int = options.run(options)
         sys.stdout.flush()
         return result
@@ -86,7 +88,8 @@ def run_compare(options: argparse.Namespace) -> int:
         result = compare(open_log(options), policies_of(options), **judged)
     gate = result.gate(options.gate) if options.gate is not None else None
     if options.html is not None:
-        result.report(options.html)
+        source = Path(options.log).name
+        result.report(options.html, command=options.command, source=source, difference=options.difference)
     show(result, options, {} if gate is None else {"gate": gate.to_dict()})
     if not options.json:
         if gate is not None:
@@ -354,6 +357,9 @@ def build_parser() -> argparse.ArgumentParser:
     compare_.add_argument("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     compare_.add_argument("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     compare_.add_argument("--html", metavar="FILE", help="also write a report")
+    compare_.add_argument(
+        "--difference", type=float, metavar="D", help="the smallest difference in reward that matters, for the report"
+    )
     compare_.add_argument("--episodes", action="store_true", help="LOG has one row per step of recorded episodes")
     compare_.add_argument("--horizon", type=int, metavar="T", help="with --episodes: steps of an episode that count")
     compare_.add_argument(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +16,16 @@ from podium.estimate import MethodResult
 from podium.findings import Findings
 from podium.gate import GateAnswer, answer_gate, parse_gate
 from podium.log import Log
+from podium.markup import join, tag
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
 from podium.scan import ScannedLog
 from podium.verdicts import Judgement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from podium.sights import Sights
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
 SHOWN = 20
@@ -140,6 +145,13 @@ class Comparison:
         above = float(judgement.p_above(side * wanted.margin)[n])
         reason = "" if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
         return answer_gate(wanted, above if side > 0 else 1 - above, float(self.settings["level"]), reason)
+
+    @cached_property
+    def sights(self) -> Sights:
+        """What figures and the report show beyond this: the trust panel, the plan, the states, on demand."""
+        from podium.sights import Sights
+
+        return Sights(self)
 
     # --- outputs -------------------------------------------------------------------------------------------
 
@@ -274,14 +286,23 @@ class Comparison:
         return self.text()
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (*self.header(), *self.warnings))
-        return lines + self.ranking_table().html() + self.pairs_table().html()
+        lines = [*self.header(), *(f"Warning: {w}" for w in self.warnings)]
+        tables = [self.ranking_table(), self.pairs_table()] + (
+            [self.bootstrap_table()] if self.settings["bootstrap"] else []
+        )
+        return join(tag("p", line) for line in lines) + "".join(table.html() for table in tables)
 
-    def report(self, path: str | Path) -> Path:
-        """Write the answer as one self-contained HTML file."""
+    def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:
+        """Write the answer as one self-contained HTML file; `podium.report.page` explains the options."""
         from podium.report import write_report
 
-        return write_report(self, path)
+        return write_report(self, path, command=command, source=source, difference=difference)
+
+    def plot(self, kind: str = "overview", **options: Any) -> Figure:
+        """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
+        from podium.plots import draw
+
+        return draw(self, kind, **options)
 
 
 def interval_text(interval: Interval | None) -> str:

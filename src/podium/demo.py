@@ -24,7 +24,9 @@ def run_demo(folder: Path, width: int) -> None:
     path = folder / "log.csv"
     programme.draw(DEFAULT_ROWS, DEFAULT_SEED).write_csv(path)
     result = compare(read_log(path))
-    report = result.report(folder / "report.html")
+    report = result.report(
+        folder / "report.html", command="podium compare log.csv --html report.html", source="log.csv"
+    )
 
     question = f"A health programme has logged {DEFAULT_ROWS} reminders. Which of five policies should it use?"
     print(wrap(question, width, "") + "\n")

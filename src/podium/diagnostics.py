@@ -10,15 +10,17 @@ import numpy as np
 
 from podium.columns import group_sums
 from podium.compare import compare
-from podium.comparison import Basis, Comparison
+from podium.comparison import Comparison
 from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
+from podium.findings import Findings
 from podium.gated import ALARM, Gates, Signals
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.large import is_large
 from podium.log import Log
+from podium.markup import join, tag
 from podium.pairs import pair_indices
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.scan import ScannedLog
@@ -33,6 +35,8 @@ LOW_ESS = 20.0
 HIGH_SHARE = 0.2
 FEW_ROWS_FLIP = 3
 SHOWN = 10
+MOST_CELLS = 20_000_000  # rows x actions beyond which no model of all rewards is fitted
+MOST_ROWS = 20_000  # beyond this the ranking is not repeated under other baselines
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,9 @@ class Diagnosis:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+        lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
+        said = join(tag("p", line) for line in [*lines, self.assumption.verdict])
+        return said + "".join(table.html() for table in self.tables())
 
 
 KNOWN = {
@@ -209,30 +215,56 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
     if is_large(log):
         return diagnose_large(log, policies, **options)
     assert isinstance(log, Log)
+    if policies is None and not policies_in(log):
+        return look_at(log, PolicySet(()), log_warnings(log))  # a log can be looked at before there is a policy
+    if len(named_policies(log, policies)) > 1:
+        return examine(compare(log, policies, **options))
+    given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+    log, resolved = prepare(log, policies, **given)
+    return look_at(log, resolved, (*log_warnings(log), *resolved.warnings))
+
+
+def diagnose_large(log: Log | ScannedLog, policies: Any, **options: Any) -> Diagnosis:
+    """The same from the sums of a pass."""
+    alone = policies is None and not policies_in(log)
+    if not alone and len(named_policies(log, policies)) > 1:
+        return examine(compare(log, policies, **options, coverage=True))
+    given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+    study = examine_log(log, {"uniform": "uniform"} if alone else policies, **given)
+    assert study.findings is not None
+    found = study.findings
+    coverage = () if alone else tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
+    return look_at_sums(study.log, found, coverage, study.warnings)
+
+
+def examine(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
+    """The trust panel of a comparison that has been made; of all pairs, or of those among some policies."""
+    basis = result.basis
+    assert basis is not None
+    if basis.findings is None:
+        assert isinstance(result.log, Log)
+        return look_at(result.log, basis.policies, result.warnings, result, among)
+    found = basis.findings.covered()
+    coverage = tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
+    pairs = tuple(check_pairs(result, found, among))
+    return look_at_sums(result.log, found, coverage, result.warnings, pairs)
+
+
+def look_at(
+    log: Log,
+    policies: PolicySet,
+    warnings: tuple[str, ...],
+    result: Comparison | None = None,
+    among: Sequence[str] | None = None,
+) -> Diagnosis:
+    """All that can be said of a log and its policies, and of the pairs where they were compared."""
     from podium.assumption import check_assumption
 
-    result: Comparison | None = None
-    basis: Basis | None = None
-    if policies is None and not policies_in(log):
-        resolved = PolicySet(())  # a log can be looked at before there is a policy
-    elif len(named_policies(log, policies)) > 1:
-        result = compare(log, policies, **options)
-        basis = result.basis
-        assert basis is not None
-        assert isinstance(result.log, Log)
-        log, resolved = result.log, basis.policies
-    else:
-        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
-        log, resolved = prepare(log, policies, **given)
-    gates = Gates(log, resolved)
-    pairs: tuple[PairCheck, ...] = ()
-    other: tuple[Sensitivity, ...] = ()
-    warnings = (*log_warnings(log), *resolved.warnings)
-    if result is not None and basis is not None:
-        pairs = tuple(check_pairs(result, gates, basis))
-        other = tuple(other_rankings(result, log, resolved))
-        warnings = result.warnings
-    coverage = tuple(cover(log, p) for p in resolved)
+    known = None if result is None or result.basis is None else result.basis.judgement.figures.get("gates")
+    gates = Gates(log, policies) if known is None else known
+    pairs = () if result is None else tuple(check_pairs(result, gates, among))
+    other = () if result is None or len(log) > MOST_ROWS else tuple(other_rankings(result, log, policies))
+    coverage = tuple(cover(log, p) for p in policies)
     return Diagnosis(
         log=log,
         coverage=coverage,
@@ -240,39 +272,31 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
         sensitivity=other,
         assumption=check_assumption(log),
         t_p=gates.t_p,
-        alarms=(*log_alarms(gates), *policy_alarms(coverage, resolved), *pair_alarms(pairs)),
+        alarms=(*log_alarms(gates), *policy_alarms(coverage, policies), *pair_alarms(pairs)),
         warnings=warnings,
         details=log_details(log),
         engine=log.engine,
     )
 
 
-def diagnose_large(log: Log | ScannedLog, policies: Any, **options: Any) -> Diagnosis:
-    """The same from the sums of a pass."""
+def look_at_sums(
+    log: Log | ScannedLog,
+    found: Findings,
+    coverage: tuple[Coverage, ...],
+    warnings: tuple[str, ...],
+    pairs: tuple[PairCheck, ...] = (),
+) -> Diagnosis:
+    """The same from the sums of a pass that was asked for coverage."""
     from podium.assumption import assumption_from_counts
 
-    alone = policies is None and not policies_in(log)
-    pairs: tuple[PairCheck, ...] = ()
-    if not alone and len(named_policies(log, policies)) > 1:
-        result = compare(log, policies, **options, coverage=True)
-        assert result.basis is not None
-        assert result.basis.findings is not None
-        found, warnings, shown = result.basis.findings, result.warnings, result.log
-        pairs = tuple(check_pairs(result, found, result.basis))
-    else:
-        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
-        study = examine_log(log, {"uniform": "uniform"} if alone else policies, **given)
-        assert study.findings is not None
-        found, warnings, shown = study.findings, study.warnings, study.log
     add, large = found.sums.add, found.large
-    coverage = () if alone else tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
     return Diagnosis(
-        log=shown,
+        log=log,
         coverage=coverage,
         pairs=pairs,
         sensitivity=(),
         assumption=assumption_from_counts(
-            large.rows, add["seen_in"], add["distinct"], add["expected"], tuple(shown.action_space)
+            large.rows, add["seen_in"], add["distinct"], add["expected"], tuple(log.action_space)
         ),
         t_p=found.t_p,
         alarms=(*log_alarms(found), *policy_alarms(coverage, found.policies)),
@@ -324,8 +348,10 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, gates: Signals, basis: Basis) -> list[PairCheck]:
-    """What every pair hangs on, in the order of the comparison; its rows and states where they are at hand."""
+def check_pairs(result: Comparison, gates: Signals, among: Sequence[str] | None = None) -> list[PairCheck]:
+    """What every pair (among some policies) hangs on, in the order of the comparison; rows where they are at hand."""
+    basis = result.basis
+    assert basis is not None
     names = basis.policies.names
     i, j = pair_indices(len(names))
     index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
@@ -333,7 +359,10 @@ def check_pairs(result: Comparison, gates: Signals, basis: Basis) -> list[PairCh
     if influence is None and isinstance(result.log, Log) and basis.findings is None:
         influence = row_influence(basis.main, len(result.log), basis.units)
     checks = []
+    wanted = set(names if among is None else among)
     for p in result.pairs:
+        if p.a not in wanted or p.b not in wanted:
+            continue
         n = index.get((p.a, p.b), index.get((p.b, p.a)))
         assert n is not None
         sign = 1.0 if (p.a, p.b) in index else -1.0
@@ -362,7 +391,8 @@ def check_pairs(result: Comparison, gates: Signals, basis: Basis) -> list[PairCh
 
 def other_rankings(result: Comparison, log: Log, policies: PolicySet) -> list[Sensitivity]:
     """The ranking under every method, and under other baselines for those that use one."""
-    baselines = ["mean", "state"] + (["linear"] if all(p.has_full for p in policies) and len(log) > 1 else [])
+    learns = all(p.has_full for p in policies) and len(log) > 1 and len(log) * log.n_actions <= MOST_CELLS
+    baselines = ["mean", "state"] + (["linear"] if learns else [])
     sign = -1.0 if result.settings["lower_is_better"] else 1.0
     place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
     found = []

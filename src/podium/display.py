@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
+from typing import Any
+
+from podium.markup import Markup, join, tag, visible
 
 WIDTH = 80
+LONGEST = 200  # characters of a cell in HTML
 
 
 @dataclass(frozen=True)
@@ -43,23 +46,20 @@ class Table:
         return "\n".join([*lines, *(wrap(note, width) for note in self.notes)])
 
     def html(self) -> str:
-        """A <table> with every label escaped."""
-        sides = {"l": "left", "r": "right"}
-        head = "".join(
-            f'<th scope="col" class="{sides[s]}">{html.escape(c)}</th>'
-            for c, s in zip(self.columns, self.align, strict=True)
-        )
-        body = "".join(
-            "<tr>"
-            + "".join(f'<td class="{sides[s]}">{html.escape(c)}</td>' for c, s in zip(row, self.align, strict=True))
-            + "</tr>"
+        """A <table> with every label escaped; cells that are `Markup` already stay as they are."""
+        sides = ["left" if side == "l" else "right" for side in self.align]
+        head = [tag("th", cell(c), scope="col", class_=side) for c, side in zip(self.columns, sides, strict=True)]
+        body = [
+            tag("tr", [tag("td", cell(c), class_=side) for c, side in zip(row, sides, strict=True)])
             for row in self.rows
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{notes}"
-        )
+        ]
+        table = tag("table", tag("caption", self.title), tag("thead", tag("tr", head)), tag("tbody", body))
+        return table + join(tag("p", note) for note in self.notes)
+
+
+def cell(text: str) -> str:
+    """What a cell shows: a text that is cut where it would burst the table."""
+    return text if isinstance(text, Markup) else shorten(text, LONGEST)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -99,6 +99,41 @@ def share(part: float) -> str:
     ('0%', '100%', '25%', '>99.9%')
     """
     return f"{100 * part:.0f}%" if part in (0.0, 1.0) else percent(part)
+
+
+def label_text(label: Any) -> str:
+    """An action or a state as text; a state of several columns with commas.
+
+    >>> label_text((65, 0.5, "rural")), label_text("a")
+    ('65, 0.5, rural', 'a')
+    """
+    parts = label if isinstance(label, tuple) else (label,)
+    return ", ".join(f"{x:g}" if isinstance(x, float) else str(x) for x in parts)
+
+
+def shorten(text: str, most: int = 48) -> str:
+    """A long label cut in its middle, so that both ends can be recognised.
+
+    >>> shorten("a policy with a very long name, version 12", 20)
+    'a policy w…ersion 12'
+    """
+    text = visible(text)
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1 - most // 2) :]}"
+
+
+def short_names(names: Sequence[str], most: int = 48) -> dict[str, str]:
+    """Each name, cut where it is long, and numbered where two would look alike.
+
+    >>> short_names(["new", "abcdefgh1xyz", "abcdefgh2xyz"], 8)
+    {'new': 'new', 'abcdefgh1xyz': 'abcd…xyz', 'abcdefgh2xyz': 'abcd…xyz (2)'}
+    """
+    seen: dict[str, int] = {}
+    short = {}
+    for name in names:
+        text = shorten(name, most) or "(empty)"
+        seen[text] = seen.get(text, 0) + 1
+        short[name] = text if seen[text] == 1 else f"{text} ({seen[text]})"
+    return short
 
 
 def printable(text: str) -> str:

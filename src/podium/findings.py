@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -268,6 +268,13 @@ class Findings:
         return np.asarray(np.sqrt(large.variance / large.size**2 * implied / n))
 
     # --- coverage ------------------------------------------------------------------------------------------------
+
+    def covered(self) -> Findings:
+        """These with gates and coverage; by a pass of its own where the first one was not asked for them."""
+        if "weight" in self.sums.add and "T_p" in self.sums.add:
+            return self
+        large = replace(self.large)  # a pass may find more pairs that are nearly equal
+        return Findings(large, large.ask(large.question(states=True, gates=True, coverage=True), "trust panel"))
 
     def coverage(self, k: int) -> dict[str, Any]:
         """The trust panel's figures of one policy."""

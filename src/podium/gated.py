@@ -242,7 +242,7 @@ def gated(gates: Signals) -> Judgement:
         values=main.values,
         assumes=LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward",
         notes=tuple(notes),
-        figures={"t_p": gates.t_p, "alarm": alarm, "rows": main.rows},
+        figures={"t_p": gates.t_p, "alarm": alarm, "rows": main.rows, "gates": gates},
     )
 
 

@@ -47,7 +47,7 @@ def drivers(log: Log, difference: float, effects: Floats) -> Drivers:
     """What drives a difference, given how much it falls without each row (N,)."""
     by_state = group_sums(log.state_codes, effects, log.n_states)
     return Drivers(
-        rows=strongest(difference, effects, [*range(1, len(log) + 1)]),
+        rows=strongest(difference, effects, range(1, len(log) + 1)),
         states=strongest(difference, by_state, log.state_labels),
         rows_to_flip=rows_to_flip(difference, effects),
     )

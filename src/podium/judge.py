@@ -90,5 +90,6 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
             "rows": len(log),
             "steady_variance": gates.lde.std_error**2,
             "influence": found.influence,
+            "gates": gates,
         },
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ from podium.columns import (
 from podium.errors import PodiumError, count, listed, refuse_rows, show_value
 from podium.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame
 
+FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
 LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
@@ -268,6 +270,23 @@ class Log:
         """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
         return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the log says, the same whatever file or frame it came from.
+
+        >>> Log([0, 1], ["a", "b"], [1.0, 0.0]).digest[:16]
+        '9fc773f5363357b1'
+        """
+        found = hashlib.sha256()
+        parts: dict[str, Column | None] = {f"state {name}": column for name, column in self.state_columns.items()}
+        parts |= {"action": self.actions, "reward": self.rewards, "propensity": self.propensities}
+        parts |= {"time": self.times, "unit": self.units, "behavior": self.behavior}
+        for name, column in parts.items():
+            if column is not None:
+                found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))
+                found.update(column_bytes(column))
+        return found.hexdigest()
+
     @property
     def distinct(self) -> int:
         """How many (state, action) there are."""
@@ -393,6 +412,22 @@ class Log:
             "propensities": self.knows,
         }
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the size, and the first rows."""
+        from podium.display import Table, label_text, number
+
+        columns = [*self.state_columns.values(), self.actions, self.rewards]
+        headers = [*self.state_columns, self.header("action"), self.header("reward")]
+        if self.propensities is not None:
+            columns, headers = [*columns, self.propensities], [*headers, self.header("propensity")]
+        rows = [
+            [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
+            for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
+        ]
+        sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
+        notes = [f"{len(self) - FIRST:,} more rows"] if len(self) > FIRST else []
+        return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
+
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
         engine = "" if self.engine == "memory" else f" ({self.engine})"
@@ -439,6 +474,15 @@ def assign_roles(
         names["state"] = chosen[0]
     full = any(name.startswith(p_name + ":") for name in columns)
     return Roles(names, tuple(chosen), p_name, full, state is None)
+
+
+def column_bytes(column: Column) -> bytes:
+    """A column as bytes that do not depend on the machine: numbers as 64 bits, all else as texts with their lengths."""
+    if column.dtype.kind in "biuf":
+        wide = column.astype("<f8" if column.dtype.kind == "f" else "<i8")
+        return np.ascontiguousarray(wide).tobytes()
+    texts = [str(x) for x in column.tolist()]
+    return "".join(f"{len(t)}:{t}" for t in texts).encode("utf-8", "backslashreplace")
 
 
 def units_column(values: Any, what: str) -> Column:

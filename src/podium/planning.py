@@ -22,10 +22,11 @@ import numpy as np
 from podium.batches import Batch, slices
 from podium.columns import Floats, plain
 from podium.comparison import Comparison
-from podium.display import Table, number, share, wrap
+from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError
 from podium.findings import Findings
 from podium.log import Log
+from podium.markup import join, tag
 from podium.pairs import pair_indices
 from podium.policies import PolicySet
 from podium.scan import ScannedLog
@@ -34,6 +35,7 @@ from podium.verdicts import Judgement
 
 POWERS = (0.8, 0.9)
 STEADY = 0.1
+MOST_CELLS = 100_000_000  # policies x rows x actions that are looked at for what to log more of
 SHOWN = 8
 
 
@@ -139,15 +141,12 @@ class Plan:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.pairs_table().html() + (self.log_more_table().html() if self.log_more else "")
+        tables = [self.pairs_table()] + ([self.log_more_table()] if self.log_more else [])
+        return "".join(table.html() for table in tables) + join(tag("p", note) for note in self.notes)
 
 
 def count_text(rows: int | None) -> str:
     return "-" if rows is None else f"{rows:,}"
-
-
-def label_text(label: Any) -> str:
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 # --- the arithmetic ----------------------------------------------------------------------------------------------
@@ -277,12 +276,16 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
     notes = ["The rows needed presume that more rows are logged as these were."]
     notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
     found = result.basis.findings if result.basis is not None else None
-    if found is None:
+    cells = len(policies) * len(result.log) * result.log.n_actions
+    more: tuple[LogMore, ...] = ()
+    if found is not None:
+        more = what_to_log_in_passes(found, undecided)
+        notes.append("Beyond 20,000 rows only actions are named, not states.")
+    elif cells <= MOST_CELLS:
         assert isinstance(result.log, Log)
         more = what_to_log(result.log, policies, undecided)
     else:
-        more = what_to_log_in_passes(found, undecided)
-        notes.append("Beyond 20,000 rows only actions are named, not states.")
+        notes.append("What to log more of is not worked out for so many rows and actions.")
     if undecided and not all(p.has_full for p in policies):
         notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")
     return Plan(result.log, float(difference), tuple(pairs), more, result.settings, tuple(notes))

@@ -13,7 +13,7 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.bystate import LISTED, StateTable, gaps_of, table_of_states
 from podium.columns import Floats, group_sums, plain, to_array
-from podium.display import Table, number, share, wrap
+from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError, Unavailable
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
@@ -107,7 +107,7 @@ class StateComparison:
         many = self.policies[:6]
         rows = [
             [
-                state_text(self.states[i]),
+                label_text(self.states[i]),
                 str(int(self.rows[i])),
                 *(number(v) for v in self.values[i, : len(many)]),
             ]
@@ -127,12 +127,6 @@ class StateComparison:
 
     def _repr_html_(self) -> str:
         return self.states_table().html() + self.summary_table().html()
-
-
-def state_text(state: Any) -> str:
-    return ", ".join(
-        f"{x:g}" if isinstance(x, float) else str(x) for x in (state if isinstance(state, tuple) else (state,))
-    )
 
 
 def compare_states(

@@ -1,127 +1,233 @@
-"""The demo's report, opened in a real browser: it draws the ranking and needs nothing from the network."""
+"""The report in a real browser: quiet, without network, sortable, by keyboard, on a phone, in the dark, on paper."""
+
+from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from PIL import Image
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import podium
 
 pytestmark = pytest.mark.system
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--window-size=1000,1400",
-)
-REMOTE = re.compile(r"\s*([a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
-REMOTE_STYLE = re.compile(r"""(?:url\(|@import)\s*["']?\s*(?:[a-z]+:)?//""", re.IGNORECASE)
-ADDRESSES = frozenset({"src", "href", "xlink:href", "srcset", "action", "formaction", "poster", "data", "ping"})
+HOSTILE = [
+    "<script>window.hit = 1</script>",
+    "</script><img src=x onerror='window.hit = 2'>",
+    '"><svg onload="window.hit = 3">',
+    "' onfocus='window.hit = 4' autofocus='",
+    "javascript:window.hit=5",
+    "<!-- <style>body{display:none}</style>",
+    "\u202egnp.exe",
+    "שלום עולם",
+    "👩‍🔬 🎉",
+    "${window.hit = 6}`",
+    "x" * 10_000,
+]
 
 
-class Page(HTMLParser):
-    """The tables of a page, as rows of cell texts, and the addresses that its elements name."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.tables: list[list[list[str]]] = []
-        self.addresses: list[str] = []
-        self._in_cell = False
-        self.feed(source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value for name, value in attrs if name in ADDRESSES and value]
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr" and self.tables:
-            self.tables[-1].append([])
-        elif tag in ("td", "th") and self.tables and self.tables[-1]:
-            self.tables[-1][-1].append("")
-            self._in_cell = True
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._in_cell = False
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            self.tables[-1][-1][-1] += data
-
-
-def run_podium(*arguments: str | Path) -> str:
-    done = subprocess.run([sys.executable, "-m", "podium", *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, f"podium {arguments[0]} ended with {done.returncode}:\n{done.stderr}"
-    return done.stdout
-
-
-def open_in_browser(page: Path, profile: Path, *actions: str) -> str:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
         pytest.fail("Chromium is not installed; on Debian run: apt-get install chromium", pytrace=False)
-    done = subprocess.run(
-        [browser, *FLAGS, f"--user-data-dir={profile}", *actions, page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, f"the browser ended with {done.returncode}:\n{done.stderr}"
-    return done.stdout
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `podium demo` wrote."""
     folder = tmp_path_factory.mktemp("demo")
-    run_podium("demo", "--out", folder)
+    subprocess.run([sys.executable, "-m", "podium", "demo", "--out", str(folder)], check=True, capture_output=True)
     return folder
 
 
 @pytest.fixture(scope="module")
-def dom(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The report as the browser understood it."""
-    return open_in_browser(demo / "report.html", tmp_path_factory.mktemp("profile"), "--dump-dom")
+def reports(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of several kinds: the demo, hostile labels, many policies, hardly anything."""
+    folder = tmp_path_factory.mktemp("reports")
+    rng = np.random.default_rng(0)
+    rows = 60
+    states = np.array([HOSTILE[k] for k in rng.integers(0, len(HOSTILE), rows)], dtype=object)
+    actions = np.array([HOSTILE[k] for k in rng.integers(0, len(HOSTILE), rows)], dtype=object)
+    log = podium.Log.from_columns({HOSTILE[1]: states, "action": actions, "reward": rng.normal(size=rows)})
+    hostile = podium.compare(log, {name: rng.random(rows) for name in HOSTILE})
+    many_log = podium.Log(rng.integers(0, 9, 90), np.arange(90) % 30, rng.normal(size=90))
+    many = podium.compare(many_log, {f"policy number {k}": rng.dirichlet(np.ones(30), 90) for k in range(30)})
+    flat = podium.Log([0, 0, 1], ["a", "b", "a"], [1.0, 1.0, 1.0])
+    bare = podium.compare(flat, {"x": "constant:a", "y": "uniform"})
+    return {
+        "demo": demo / "report.html",
+        "hostile": hostile.report(folder / "hostile.html", command=HOSTILE[1], source=HOSTILE[0]),
+        "many": many.report(folder / "many.html"),
+        "bare": bare.report(folder / "bare.html"),
+    }
 
 
-def test_the_table_of_the_report_ranks_the_policies_as_the_command_does(demo: Path, dom: str) -> None:
-    [log] = demo.glob("*.csv")
-    result = json.loads(run_podium("compare", log, "--json"))
-    ranking = [policy["name"] for policy in sorted(result["policies"], key=lambda policy: policy["rank"])]
-    assert len(ranking) == 5
-
-    orders = []
-    for table in Page(dom).tables:
-        named = [[cell.strip() for cell in row if cell.strip() in ranking] for row in table]
-        orders.append([cells[0] for cells in named if cells])
-    assert ranking in orders, f"no table lists {ranking}; the tables list {orders}"
-
-
-def test_the_report_refers_to_no_remote_address(demo: Path, dom: str) -> None:
-    for source in ((demo / "report.html").read_text(encoding="utf-8"), dom):
-        assert [address for address in Page(source).addresses if REMOTE.match(address)] == []
-        assert REMOTE_STYLE.findall(source) == []
+def opened(browser: Browser, path: Path, **options: Any) -> tuple[Page, list[str]]:
+    """The page, and what went wrong with it: errors, console messages, requests for anything but itself."""
+    page = browser.new_context(**options).new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("console", lambda message: wrong.append(f"console: {message.text}"))
+    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: wrong.append(request.url) if request.url != path.as_uri() else None)
+    page.goto(path.as_uri())
+    return page, wrong
 
 
-def test_the_report_is_drawn(demo: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "report.png"
-    open_in_browser(demo / "report.html", tmp_path / "profile", f"--screenshot={picture}")
+KINDS = ["demo", "hostile", "many", "bare"]
+PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 700}}
 
-    with Image.open(picture) as image:
-        assert image.format == "PNG"
-        assert image.size == (1000, 1400)
-        colours = image.convert("RGB").getcolors(maxcolors=image.width * image.height)
-        background, _ = max(colours)
-    assert len(colours) > 10, "the page has hardly any colours"
-    assert background < 0.995 * image.width * image.height, "the page is almost empty"
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_opens_quietly_and_asks_for_nothing(browser: Browser, reports: dict[str, Path], kind: str) -> None:
+    page, wrong = opened(browser, reports[kind])
+    assert page.locator("h1").inner_text()
+    assert page.evaluate("window.hit === undefined")
+    for button in page.locator(".matrix button").all()[:6]:
+        button.click()
+        button.hover()
+    assert page.evaluate("window.hit === undefined")
+    assert wrong == []
+
+
+def test_it_ranks_as_the_command_does(browser: Browser, demo: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "podium", "compare", str(demo / "log.csv"), "--json"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    ranking = [policy["name"] for policy in json.loads(done.stdout)["policies"]]
+    page, _ = opened(browser, demo / "report.html")
+    assert page.locator(".forest .who").all_inner_texts() == ranking
+    assert page.locator("#ranking tbody tr td:nth-child(2)").all_inner_texts() == ranking
+
+
+def test_tables_sort_by_number_and_by_name(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html")
+    table = page.locator("#pairs .sortable table")
+    head = table.locator("th", has_text="difference")
+
+    def column(n: int) -> list[str]:
+        return table.locator(f"tbody tr td:nth-child({n})").all_inner_texts()
+
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    numbers = [float(text) for text in column(4)]
+    assert numbers == sorted(numbers)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [float(text) for text in column(4)] == sorted(numbers, reverse=True)
+    table.locator("th").first.get_by_role("button").click()
+    assert column(1) == sorted(column(1))
+    assert head.get_attribute("aria-sort") is None
+
+
+def test_a_pair_opens_by_click_and_turns_with_its_cell(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html")
+    page.get_by_label("call_over_65 against personalised: cannot tell, P(better) 93.9%").click()
+    panel = page.locator("#pair")
+    assert panel.locator("h3").inner_text() == "call_over_65 against personalised ○ cannot tell"
+    assert "Difference 0.0322 in reward, 95% interval [-0.009, 0.085]" in panel.inner_text()
+    assert "row 17" in panel.inner_text()
+    page.get_by_label("personalised against call_over_65: cannot tell, P(better) 6.1%").click()
+    assert panel.locator("h3").inner_text() == "personalised against call_over_65 ○ cannot tell"
+    assert "Difference -0.0322 in reward, 95% interval [-0.085, 0.009]" in panel.inner_text()
+    assert "with probability 6.1%" in panel.inner_text()
+    assert page.locator(".matrix button[aria-pressed=true]").count() == 1
+
+
+def test_values_show_on_hover_and_leave_on_escape(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html")
+    tip = page.locator("#tip")
+    page.locator(".forest .strip").first.hover()
+    assert tip.is_visible()
+    assert "call_over_65 − current: 0.3360, interval [0.228, 0.461]" in tip.inner_text()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_everything_can_be_reached_by_keyboard(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html")
+    focused = "document.activeElement"
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{focused}.textContent") == "Skip to the ranking"
+    assert page.evaluate(f"{focused}.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#ranking"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"{focused}.closest('.matrix') !== null"):
+            break
+    assert page.evaluate(f"getComputedStyle({focused}).outlineStyle") == "solid"
+    before = page.locator("#pair h3").inner_text()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert page.locator("#pair h3").inner_text() != before
+    assert page.locator(".matrix button[tabindex='0']").count() == 1  # one stop, whatever the number of pairs
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{focused}.closest('.matrix') === null")
+    summary = page.locator("summary").first
+    summary.focus()
+    page.keyboard.press("Enter")
+    assert summary.evaluate("e => e.parentElement.open")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_never_scrolls_sideways(browser: Browser, reports: dict[str, Path], kind: str) -> None:
+    page, wrong = opened(browser, reports[kind], **PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    assert wrong == []
+
+
+def test_the_dark_is_dark_and_paper_is_white(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html", color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert max(colour(page.evaluate(background))) < 50
+    page.emulate_media(media="print")
+    assert min(colour(page.evaluate(background))) == 255
+
+
+def colour(text: str) -> list[int]:
+    return [int(part) for part in text[text.index("(") + 1 : -1].split(",")[:3]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Path], kind: str, scheme: str) -> None:
+    page, _ = opened(browser, reports[kind], color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    found = Axe().run(page).response["violations"]
+    grave = [f"{v['id']}: {v['nodes'][0]['html'][:200]}" for v in found if v["impact"] in ("serious", "critical")]
+    assert grave == []
+
+
+def test_printing_opens_everything(browser: Browser, demo: Path, tmp_path: Path) -> None:
+    page, _ = opened(browser, demo / "report.html")
+    target = tmp_path / "report.pdf"
+    page.pdf(path=target, format="A4")
+    assert target.read_bytes().startswith(b"%PDF")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+
+
+def test_without_scripts_every_pair_is_still_there(browser: Browser, demo: Path) -> None:
+    page, _ = opened(browser, demo / "report.html", java_script_enabled=False)
+    assert page.locator("#pairs .sortable tbody tr").count() == 10
+    assert "Scripts are off" in page.locator("noscript").inner_text()

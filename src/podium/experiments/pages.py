@@ -7,10 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from podium.display import Table
 from podium.experiments.printed import Entry, agreement, as_printed
-from podium.report import STYLE
 
-PAGE_STYLE = """
-body { max-width: 76rem; }
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1.5rem 0 .5rem; }
+caption { text-align: left; font-weight: 600; font-size: 1.15rem; padding-bottom: .4rem; }
+th, td { padding: .3rem .9rem .3rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+th { font-weight: 600; }
+.left { text-align: left; }
+.right { text-align: right; font-variant-numeric: tabular-nums; }
+.table { overflow-x: auto; }
+p { margin: .3rem 0; max-width: 46rem; }
+.warning { border-left: .25rem solid #b45309; padding-left: .7rem; }
 figure { margin: 1.5rem 0; }
 figure img { width: 100%; height: auto; background: white; }
 figure.small img { width: 26rem; max-width: 100%; }
@@ -29,7 +38,7 @@ def page(title: str, parts: Iterable[str]) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}{PAGE_STYLE}</style></head><body><main><h1>{html.escape(title)}</h1>\n"
+        f"<style>{STYLE}</style></head><body><main><h1>{html.escape(title)}</h1>\n"
         + "\n".join(parts)
         + "\n</main></body></html>\n"
     )

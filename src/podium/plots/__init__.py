@@ -1,0 +1,54 @@
+"""Figures of a comparison: each function draws on the axes it is given, or on a new figure, and returns the figure.
+
+>>> import podium
+>>> log = podium.Log([0, 0, 1, 1], ["a", "b", "a", "b"], [1.0, 0.1, 0.9, 0.2])
+>>> result = podium.compare(log, {"always a": "constant:a", "always b": "constant:b"})
+>>> podium.plots.ranking(result, style="dark").axes[0].get_title(loc="left")
+'Against always a'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from podium.errors import PodiumError
+from podium.plots.answers import methods, pairs, ranking, spectrum, states
+from podium.plots.canvas import Picture, sights_of, theme_of
+from podium.plots.checks import coverage, drivers, plan, weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from podium.comparison import Comparison
+    from podium.sights import Sights
+
+__all__ = [
+    "KINDS", "coverage", "draw", "drivers", "methods", "overview", "pairs", "plan", "ranking", "spectrum", "states",
+    "weights",
+]  # fmt: skip
+
+
+def overview(result: Comparison | Sights, *, style: str = "light") -> Figure:
+    """The four figures that one looks at first: ranking, pairs, methods, coverage."""
+    sights = sights_of(result)
+    many = len(sights.result.policies)
+    height = min(40.0, 2.6 + 0.72 * max(4, many))
+    figure = Picture(figsize=(14.5, height), layout="constrained", facecolor=theme_of(style).paper)
+    axes = figure.subplots(2, 2, gridspec_kw={"width_ratios": (1.25, 1)})
+    for ax, drawn in zip(axes.flat, (ranking, pairs, methods, coverage), strict=True):
+        drawn(sights, ax, style=style)
+    return figure
+
+
+KINDS: dict[str, Any] = {
+    "overview": overview, "ranking": ranking, "pairs": pairs, "methods": methods, "spectrum": spectrum,
+    "states": states, "coverage": coverage, "weights": weights, "drivers": drivers, "plan": plan,
+}  # fmt: skip
+
+
+def draw(result: Comparison | Sights, kind: str = "overview", **options: Any) -> Figure:
+    """The figure of that name; the options are those of its function."""
+    if kind not in KINDS:
+        raise PodiumError(f"there is no figure {kind!r}", hint="the figures are " + ", ".join(KINDS) + ".")
+    figure: Figure = KINDS[kind](result, **options)
+    return figure

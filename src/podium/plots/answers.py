@@ -1,0 +1,243 @@
+"""Figures of the answer: the ranking, the pairs, other methods, single states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.display import percent, share
+from podium.plots.canvas import (
+    DASHES,
+    MARKERS,
+    Theme,
+    canvas,
+    figure_of,
+    label_x,
+    names_beside,
+    plain,
+    say,
+    short_numbers,
+    short_texts,
+    sights_of,
+    title,
+)
+from podium.report.charts import BINS, chance, ranks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from podium.comparison import Comparison
+    from podium.sights import Sights
+
+MOST_NUMBERS = 16  # policies beyond which the matrix has no room for numbers
+
+
+def ranking(
+    result: Comparison | Sights, ax: Axes | None = None, *, against: str | None = None, style: str = "light"
+) -> Figure:
+    """Every policy against one, with intervals; hollow and dashed where the two cannot be told apart.
+
+    Parameters
+    ----------
+    against : the policy on the zero line; by default the one that made the log, else the first
+    """
+    sights = sights_of(result)
+    comparison = sights.result
+    anchor = against or sights.reference or comparison.best
+    names = comparison.ranking
+    ax, theme = canvas(ax, 8, 1.3 + 0.34 * len(names), style)
+    short = names_beside(ax, names)
+    colours = {"better": theme.up, "worse": theme.down, "cannot tell": theme.open}
+    signs = {"better": "▲", "worse": "▼", "cannot tell": "○"}
+    ax.axvline(0, color=theme.soft, linewidth=1)
+    for y, policy in enumerate(comparison.policies):
+        says = f"rank {ranks(policy.rank_low, policy.rank_high)}"
+        if policy.name == anchor:
+            ax.plot(0, y, "D", color=theme.ink, markersize=4.5)
+        else:
+            pair = comparison.pair(policy.name, anchor)
+            colour, decided = colours[pair.verdict], pair.verdict != "cannot tell"
+            if pair.interval is not None:
+                ends = [pair.interval.low, pair.interval.high]
+                ax.plot(ends, [y, y], color=colour, linewidth=2.4, linestyle="-" if decided else (0, (2.5, 1.5)))
+            marker = {"better": "^", "worse": "v"}.get(pair.verdict, "o")
+            face = colour if decided else theme.paper
+            ax.plot(pair.difference, y, marker, color=colour, markerfacecolor=face, markersize=7.5, markeredgewidth=1.6)
+            says += f"   {signs[pair.verdict]} {pair.verdict} {percent(pair.p_better)}"
+        ax.annotate(
+            says, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=8.5, color=theme.ink
+        )  # fmt: skip
+    ax.grid(axis="x", color=theme.rule, linewidth=0.7)
+    short_numbers(ax.xaxis)
+    side = "left" if comparison.settings["lower_is_better"] else "right"
+    label_x(ax, theme, f"difference in reward to {short[anchor]}, {comparison.level_text} interval; {side} is better")
+    title(ax, theme, f"Against {short[anchor]}")
+    return figure_of(ax)
+
+
+def pairs(result: Comparison | Sights, ax: Axes | None = None, *, style: str = "light") -> Figure:
+    """P(row better than column) in percent: dark for better, light for worse, hatched where one cannot tell."""
+    from matplotlib.patches import Patch, Rectangle
+
+    sights = sights_of(result)
+    comparison = sights.result
+    names = sights.shown
+    cell = 0.5 if len(names) <= MOST_NUMBERS else 0.22
+    ax, theme = canvas(ax, 3.4 + cell * len(names), 1.7 + cell * len(names), style)
+    names_beside(ax, names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    looks = cell_looks(theme)
+    for y, a in enumerate(names):
+        for x, b in enumerate(names):
+            if a == b:
+                continue
+            pair = comparison.pair(a, b)
+            face, ink, hatch = looks[pair.verdict]
+            box = Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=face, edgecolor=theme.hatch, hatch=hatch)
+            box.set_linewidth(0.0 if hatch is None else 0.4)
+            ax.add_patch(box)
+            if len(names) <= MOST_NUMBERS:
+                backing = {"facecolor": theme.paper, "edgecolor": "none", "pad": 1.6} if hatch else None
+                ax.text(
+                    x, y, chance(pair.p_better), ha="center", va="center", fontsize=8.5, color=ink, bbox=backing
+                )  # fmt: skip
+    every = 1 if len(names) <= 25 else 5
+    ax.set_xticks(range(0, len(names), every), [str(n + 1) for n in range(0, len(names), every)])
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
+    title(ax, theme, "P(row is better than column), in %")
+    keys = [
+        Patch(facecolor=face, edgecolor=theme.hatch, hatch=hatch, label=verdict)
+        for verdict, (face, _, hatch) in looks.items()
+    ]
+    ax.legend(
+        handles=keys, loc="upper left", bbox_to_anchor=(0, -0.01), ncols=3, frameon=False, fontsize=8.5,
+        labelcolor=theme.ink, handlelength=1.4, columnspacing=1.2,
+    )  # fmt: skip
+    return figure_of(ax)
+
+
+def cell_looks(theme: Theme) -> dict[str, tuple[str, str, str | None]]:
+    """Verdict -> colour of the cell, of its text, hatching."""
+    dark = theme.paper == "#ffffff"
+    return {
+        "better": (theme.up, "white" if dark else "black", None),
+        "worse": ("#f6d3b3" if dark else "#6b3a10", "black" if dark else "white", None),
+        "cannot tell": (theme.paper, theme.ink, "////"),
+    }
+
+
+def methods(result: Comparison | Sights, ax: Axes | None = None, *, style: str = "light") -> Figure:
+    """The ranks that each method gives, side by side; a line that crosses others is a matter of method."""
+    sights = sights_of(result)
+    comparison = sights.result
+    main = comparison.settings["estimator"]
+    sign = 1.0 if comparison.settings["lower_is_better"] else -1.0
+    table = {
+        m: [p.estimates[m] for p in comparison.policies]
+        for m in sorted(comparison.policies[0].estimates, key=lambda m: m != main)
+    }
+    known = {m: np.array(v, dtype=float) for m, v in table.items() if None not in v}
+    names = comparison.ranking
+    ax, theme = canvas(ax, 8, 1.3 + 0.32 * len(names), style)
+    short = names_beside(ax, names)
+    order = {m: place_of(sign * v) for m, v in known.items()}
+    special = {comparison.best: 0, sights.reference or names[-1]: 1}
+    for k, name in enumerate(names):
+        line = special.get(name)
+        places = [order[m][k] for m in known]
+        ax.plot(
+            range(len(known)), places, color=theme.open if line is None else (theme.up, theme.down)[line],
+            linewidth=1.2 if line is None else 2.6, marker=MARKERS[2 if line is None else line], markersize=5,
+            linestyle="-" if line is None else DASHES[line], zorder=2 if line is None else 3, clip_on=False,
+        )  # fmt: skip
+        ax.annotate(
+            short[name], (len(known) - 1, places[-1]), xytext=(9, 0), textcoords="offset points", va="center",
+            fontsize=9 if len(names) <= 30 else 7, color=theme.ink,
+        )  # fmt: skip
+    ax.set_xlim(-0.1, max(0.9, len(known) - 0.9))
+    labels = [m + ("\n(ranks)" if m == main else "") for m in known]
+    ax.set_xticks(range(len(known)), labels)
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
+    title(ax, theme, "Rank by each method")
+    if comparison.unavailable:
+        label_x(ax, theme, "not available: " + ", ".join(comparison.unavailable))
+    return figure_of(ax)
+
+
+def place_of(values: Any) -> list[int]:
+    """The place 0..K-1 of each value, smallest first; equal values keep their order."""
+    order = np.argsort(values, kind="stable")
+    places = np.empty(len(order), dtype=int)
+    places[order] = np.arange(len(order))
+    found: list[int] = places.tolist()
+    return found
+
+
+def spectrum(result: Comparison | Sights, ax: Axes | None = None, *, style: str = "light") -> Figure:
+    """The methods as a plane, baseline by weighting: how far each orders the pairs as the comparison does."""
+    from matplotlib.patches import Rectangle
+
+    sights = sights_of(result)
+    found = {(s.estimator, s.baseline): s for s in sights.diagnosis.sensitivity}
+    if not found:
+        ax, theme = canvas(ax, 7, 3, style)
+        title(ax, theme, "Other methods")
+        return say(ax, theme, "beyond 20,000 rows the ranking is not repeated by other baselines")
+    baselines = ["-", *dict.fromkeys(s.baseline for s in found.values() if s.baseline != "-")]
+    ax, theme = canvas(ax, 7, 1.2 + 0.75 * len(baselines), style)
+    short = short_texts(sights.result.ranking, 24)
+    for y, baseline in enumerate(baselines):
+        for x, method in enumerate(("DiM", "IPS") if baseline == "-" else ("LDE", "DRE")):
+            s = found.get((method, baseline))
+            text, height = f"{method}\nnot available", 0.0
+            if s is not None:
+                text, height = f"{method}   {share(s.agreement)} agree\nfirst: {short[s.ranking[0]]}", s.agreement
+            ax.add_patch(Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, fill=False, edgecolor=theme.rule))
+            ax.add_patch(Rectangle((x - 0.47, y + 0.34), 0.94 * height, 0.1, facecolor=theme.up))
+            ax.text(x - 0.42, y - 0.06, text, va="center", fontsize=9, color=theme.ink, linespacing=1.5)
+    ax.set_yticks(range(len(baselines)), ["no baseline" if b == "-" else plain(b) for b in baselines])
+    ax.set_ylim(len(baselines) - 0.5, -0.5)
+    ax.set_xticks([0, 1], ["weight π", "weight π / p"])
+    ax.set_xlim(-0.55, 1.55)
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
+    title(ax, theme, "Share of pairs that each method orders as the comparison does")
+    return figure_of(ax)
+
+
+def states(
+    result: Comparison | Sights, a: str | None = None, b: str | None = None, ax: Axes | None = None, *,
+    style: str = "light",
+) -> Figure:  # fmt: skip
+    """How the difference of two policies is spread over states, counted in rows; hatched where a is behind."""
+    sights = sights_of(result)
+    a, b = a or sights.result.best, b or sights.rival
+    sights.result.pair(a, b)  # names the policies there are
+    view = sights.states(a, b)
+    ax, theme = canvas(ax, 7, 3, style)
+    short = short_texts([a, b], 40)
+    if view is None:
+        title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+        return say(ax, theme, 'the baseline "state" shows no single states of a large log')
+    size = float(np.abs(view.differences).max()) or 1.0
+    counts, edges = np.histogram(view.differences, bins=BINS, range=(-size, size), weights=view.rows)
+    middle = (edges[:-1] + edges[1:]) / 2
+    lower = bool(sights.result.settings["lower_is_better"])
+    for x, count in zip(middle, counts, strict=True):
+        tie, ahead = abs(x) < 1e-9 * size, (x < 0) == lower
+        face = theme.open if tie else theme.up if ahead else theme.down
+        hatch = None if ahead or tie else "////"
+        ax.bar(x, count, 0.92 * (edges[1] - edges[0]), color=face, hatch=hatch, edgecolor=theme.paper, linewidth=0)
+    ax.axvline(0, color=theme.soft, linewidth=1)
+    short_numbers(ax.xaxis)
+    ax.set_ylabel("rows", color=theme.soft, fontsize=9)
+    label_x(ax, theme, f"{short[a]} − {short[b]} in a state, in units of reward, by {view.method}")
+    title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+    return figure_of(ax)
