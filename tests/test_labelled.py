@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
@@ -98,6 +98,7 @@ def test_the_seed_decides_the_split() -> None:
     assert not (first.states == other.states).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(0, 10))
 def test_a_split_is_of_equal_halves_with_every_class(labels: list[int], seed: int) -> None:
     codes = np.array(labels)
@@ -110,6 +111,7 @@ def test_a_split_is_of_equal_halves_with_every_class(labels: list[int], seed: in
             assert (codes[test] == code).any()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(0, 100))
 def test_inversion_counts_the_edges_below(states: int, actions: int, draws: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
