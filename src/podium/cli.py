@@ -192,19 +192,6 @@ def run_reproduce_classification(options: argparse.Namespace) -> int:
     return show_written(done.folder, agreement_table(done.tables) if groups(done.tables) else None)
 
 
-def experiment_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options that all experiments share."""
-    return {name: getattr(options, name) for name in ("replay", "quick", "seed", "workers", "scheduler")}
-
-
-def show_written(folder: Path, table: Table | None) -> int:
-    """How printed and reproduced numbers agree, and where everything is."""
-    if table is not None:
-        print(table.text(terminal_width()))
-    print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
-    return 0
-
-
 def run_reproduce_rl(options: argparse.Namespace) -> int:
     from podium.experiments.rl import reproduce
 
@@ -221,8 +208,19 @@ def run_reproduce_rl(options: argparse.Namespace) -> int:
     )
     from podium.experiments.rl.outputs import agreement_table
 
-    print(agreement_table(done.tables).text(terminal_width()))
-    print(f"\nWritten: {done.folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
+    return show_written(done.folder, agreement_table(done.tables))
+
+
+def experiment_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that all experiments share."""
+    return {name: getattr(options, name) for name in ("replay", "quick", "seed", "workers", "scheduler")}
+
+
+def show_written(folder: Path, table: Table | None) -> int:
+    """How printed and reproduced numbers agree, and where everything is."""
+    if table is not None:
+        print(table.text(terminal_width()))
+    print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
     return 0
 
 

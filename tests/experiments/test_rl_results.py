@@ -17,7 +17,6 @@ from podium.experiments.rl.readings import METHODS
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "results" / "rl" / "paper"
-CURRENT = ROOT / "results" / "rl" / "current"
 PAGE = ROOT / "docs" / "example3.md"
 
 
@@ -107,10 +106,3 @@ def test_every_large_z_is_explained() -> None:
             if abs(float(line["z"])) > 3:
                 far.add((row.removesuffix("-v0"), *column.split(), reading))
     assert named == far
-
-
-def test_the_current_defaults_have_their_run() -> None:
-    results = json.loads((CURRENT / "results.json").read_text(encoding="utf-8"))
-    assert results["settings"]["sb3_defaults"] == "current"
-    assert len(results["settings"]["environments"]) >= 4
-    assert results["settings"]["seeds"] >= 5

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from podium.errors import MissingExtra, PodiumError
-from podium.experiments.printed import Entry
+from podium.experiments.printed import Reproduction
 from podium.experiments.rl.plan import (
     DEFAULTS,
     ENVIRONMENTS,
@@ -20,26 +19,11 @@ from podium.experiments.rl.plan import (
     Plan,
     check_environments,
 )
-from podium.experiments.runner import end_workers, run_cells
+from podium.experiments.runner import cells_folder, check_start, end_workers, run_cells
 
-__all__ = ["Reproduction", "reproduce"]
+__all__ = ["reproduce"]
 
-PACKAGES = {
-    "torch": "rl,experiments",
-    "stable_baselines3": "rl,experiments",
-    "gymnasium": "rl,experiments",
-    "pybullet_envs_gymnasium": "rl,experiments",
-    "joblib": "experiments",
-    "matplotlib": "experiments",  # which would be missed only at the end
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Reproduction:
-    """What was written: the folder, and every printed table beside its reproduction."""
-
-    folder: Path
-    tables: dict[str, list[Entry]]
+PACKAGES = ("torch", "stable_baselines3", "gymnasium", "pybullet_envs_gymnasium")
 
 
 def reproduce(
@@ -73,13 +57,12 @@ def reproduce(
     scheduler : address of a Dask scheduler whose workers run the cells
     """
     check_packages()
+    check_start(seed, ("joblib", "matplotlib"), "Example 3")
     if sb3_defaults not in DEFAULTS:
         raise PodiumError(f"sb3_defaults must be 'paper' or 'current'; it is {sb3_defaults!r}", hint="use 'paper'.")
     seeds = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
     if seeds < 2:
         raise PodiumError(f"seeds must be at least 2; it is {seeds}", hint="standard errors come from their spread.")
-    if seed < 0:
-        raise PodiumError(f"seed must not be negative; it is {seed}", hint="use 0, 1, 2, ...")
     if not 0 <= constant < 1:
         raise PodiumError(f"constant must lie in [0, 1); it is {constant}", hint="the authors' program adds 1e-6.")
     names = environments if environments is not None else QUICK_ENVIRONMENTS if quick else ENVIRONMENTS
@@ -89,14 +72,14 @@ def reproduce(
 
 def check_packages() -> None:
     """Say what is not installed before anything runs."""
-    for package, extra in PACKAGES.items():
+    for package in PACKAGES:
         if find_spec(package) is None:
             if package == "pybullet_envs_gymnasium" and sys.version_info >= (3, 12):
                 raise PodiumError(
                     f"{package} is not installed; Example 3 needs it, and PyBullet has no packages from Python 3.12 on",
                     hint="with Python 3.11 run: pip install 'podium[rl,experiments]'",
                 )
-            raise MissingExtra(package, extra, "Example 3")
+            raise MissingExtra(package, "rl,experiments", "Example 3")
 
 
 def run_plan(
@@ -108,11 +91,7 @@ def run_plan(
     from podium.experiments.rl.results import collect
     from podium.experiments.rl.verdicts import judge_cell, verdict_cells
 
-    cells = out / "cells" / plan.name
-    try:
-        cells.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
+    cells = cells_folder(out, plan.name)
     run_cells(
         run_cell,
         plan.chains(cells.parent),

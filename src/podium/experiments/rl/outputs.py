@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 from podium.display import Table
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
-from podium.experiments.printed import Entry, agreement, table_csv
+from podium.experiments.printed import Entry, agreement, csv_text, table_csv
 from podium.experiments.rl import figures
 from podium.experiments.rl.deviations import DEVIATIONS
 from podium.experiments.rl.plan import ALGORITHMS, Plan
@@ -59,14 +57,6 @@ def write_outputs(plan: Plan, results: Sequence[EnvironmentResults], out: Path, 
 
 
 # --- numbers behind the figures ----------------------------------------------------------------------------------
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def write_sweeps(results: Sequence[EnvironmentResults], folder: Path) -> None:
