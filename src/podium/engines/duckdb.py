@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CELLS = 1 << 21  # numbers in a batch
-MEMORY = 512  # MB that DuckDB may hold before it writes to the temporary folder, for 32 columns to sort
+MEMORY = 512  # MB that DuckDB may hold before it writes to the temporary folder
+PER_COLUMN = 10  # MB that a sort needs for each column of a wide log
 PLACE = "podium file"
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
@@ -43,8 +44,7 @@ class DuckEngine:
     ----------
     source : a path, a pattern such as "log/*.parquet", a folder of Parquet files, or a DuckDB relation
     table : the table to read, where the path is a DuckDB database
-    memory_limit : what DuckDB may hold in memory, 512 MB by default and more to sort very many columns; beyond it, it
-        sorts in files of the temporary folder
+    memory_limit : what DuckDB may hold in memory, such as "2GB"; beyond it, it sorts in files of the temporary folder
     temp_dir : where that folder is made
     threads : how many DuckDB may use; the numbers do not depend on it
     text : columns of text files to read as texts although they look like numbers
@@ -337,9 +337,9 @@ class DuckEngine:
         if order is not None:
             keys = [*(name_of(c) for c in order.whole), *(self.sort_key(c) for c in order.then), name_of(ROW)]
             query += f" ORDER BY {', '.join(keys)}"
-            if self.memory_limit is None:
-                self.connection.execute(f"SET memory_limit = '{max(MEMORY, MEMORY * len(columns) // 32)}MB'")
         with self.told(), self.progress(label, self.size) as advance:
+            if self.memory_limit is None:
+                self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
             size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
             reader = self.connection.sql(query).to_arrow_reader(size)
             return work(counted(even_batches(reader, size), advance))
@@ -394,7 +394,7 @@ class Told:
             ) from error
         if isinstance(error, duckdb.OutOfMemoryException) or "out of memory" in lower:
             raise PodiumError(
-                f"DuckDB needs more memory than {self.engine.memory_limit}: {text}",
+                f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
         gone = [f for f in getattr(self.engine, "files", ()) if not Path(f).exists()]
