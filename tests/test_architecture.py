@@ -21,6 +21,10 @@ EXPERIMENTS = [
     "synthetic.cells", "synthetic.measures", "synthetic.results", "synthetic.verdicts", "synthetic.deviations",
     "synthetic.figures", "synthetic.surfaces", "synthetic.outputs", "synthetic",
 ]  # fmt: skip
+STUDIO = [
+    "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
+    "downloads", "security", "app", "server",
+]  # fmt: skip
 
 
 def path_of(module: str) -> Path:
@@ -77,6 +81,24 @@ def test_imports_of_the_experiments_point_one_way() -> None:
         assert not later, f"{module} imports {later}, which comes later"
 
 
+def test_every_module_of_the_studio_has_its_place() -> None:
+    assert {p.stem for p in (SOURCE / "studio").glob("*.py")} - {"__init__"} == set(STUDIO)
+
+
+def test_the_library_never_imports_the_studio() -> None:
+    for module in [m for m in FLOW if m != "cli"]:
+        assert not {m for m in imported_anywhere(module) if m.startswith("studio")}, module
+    assert not {m for m in imported_at_load("cli") if m.startswith("studio")}
+    assert {m for m in imported_anywhere("cli") if m.startswith("studio")}, "this test looks at nothing"
+
+
+def test_imports_of_the_studio_point_one_way() -> None:
+    flow = [f"studio.{module}" for module in STUDIO]
+    for place, module in enumerate(flow):
+        later = imported_at_load(module) & set(flow[place:])
+        assert not later, f"{module} imports {later}, which comes later"
+
+
 def test_imports_point_along_the_flow() -> None:
     for place, module in enumerate(FLOW):
         later = imported_at_load(module) & set(FLOW[place:])
@@ -88,6 +110,7 @@ def test_every_module_is_in_the_architecture_page() -> None:
     assert [m for m in FLOW if f"`{m}.py`" not in page] == []
     files = ["synthetic/" if m == "synthetic" else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
+    assert [m for m in STUDIO if f"`{m}.py`" not in page] == []
 
 
 def test_every_file_opens_with_its_idea() -> None:
@@ -102,7 +125,8 @@ def test_import_loads_numpy_and_nothing_heavy() -> None:
     code = (
         "import sys, podium; "
         "heavy = {'scipy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'sklearn', 'narwhals', 'torch', 'numba', "
-        "'matplotlib', 'joblib', 'distributed', 'podium.experiments'};"
+        "'matplotlib', 'joblib', 'distributed', 'starlette', 'jinja2', 'uvicorn', 'podium.studio', "
+        "'podium.experiments'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +27,20 @@ p { margin: .3rem 0; max-width: 46rem; }
 .warning { border-left: .25rem solid #b45309; padding-left: .7rem; }
 """
 
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'sha256-"
+    + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    + "'; base-uri 'none'; form-action 'none'"
+)
+
 
 def write_report(result: Comparison, path: str | Path) -> Path:
     """Write the page; every label that comes from data is escaped."""
-    return write_text(path, report_page(result))
+    return write_text(path, page(result))
 
 
-def report_page(result: Comparison) -> str:
+def page(result: Comparison, *, command: str = "", source: str = "") -> str:
+    """The whole page, with the command that gives the same numbers and the name of the file they come from."""
     title = headline(result)
     head = "".join(f"<p>{html.escape(line)}.</p>" for line in result.header())
     warnings = "".join(f'<p class="warning">Warning: {html.escape(w)}</p>' for w in result.warnings)
@@ -43,7 +52,9 @@ def report_page(result: Comparison) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
         f"<body><main><h1>{html.escape(title)}</h1><p>{html.escape(summary(result))}</p>{warnings}{tables}"
         f"<h2>Method and data</h2>{head}"
-        "<p>LDE and DiM are scores for comparing policies, not estimates of their value.</p>"
+        + (f"<p>File: {html.escape(source)}</p>" if source else "")
+        + (f"<pre>{html.escape(command)}</pre>" if command else "")
+        + "<p>LDE and DiM are scores for comparing policies, not estimates of their value.</p>"
         "</main></body></html>\n"
     )
 
