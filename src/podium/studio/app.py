@@ -28,6 +28,7 @@ from podium.studio import questions
 from podium.studio.changes import what_changed
 from podium.studio.choices import chosen_roles, chosen_settings, new_candidate
 from podium.studio.downloads import download
+from podium.studio.guesses import may_be_policy
 from podium.studio.jobs import Job, Queue
 from podium.studio.limits import Limits
 from podium.studio.security import Door, Guard, right_token
@@ -273,6 +274,12 @@ async def policies(request: Request) -> Response:
 
 
 def show_policies(request: Request, workspace: Workspace, error: PodiumError | None = None) -> Response:
+    assert workspace.inspected is not None
+    assert workspace.checked is not None
+    used = {c.value for c in workspace.question.candidates if c.kind == "column"}
+    used |= {h for h, role in workspace.question.roles.items() if role in questions.SINGLE}
+    actions = set(workspace.checked["labels"])
+    possible = [c["header"] for c in workspace.inspected["columns"] if may_be_policy(c, actions)]
     return studio_of(request).render(
         request,
         "policies.html",
@@ -280,6 +287,7 @@ def show_policies(request: Request, workspace: Workspace, error: PodiumError | N
         workspace=workspace,
         question=workspace.question,
         checked=workspace.checked,
+        possible=[h for h in possible if h not in used],
         error=told(error) if error else None,
     )
 

@@ -7,17 +7,20 @@ from typing import Any
 
 
 def what_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Sentences on order and verdicts; the policies must be the same.
+    """Sentences on settings, order and verdicts; the policies must be the same.
 
     >>> a = {"policies": [{"name": "x"}, {"name": "y"}], "pairs": [{"a": "x", "b": "y", "verdict": "cannot tell"}]}
     >>> b = {"policies": [{"name": "y"}, {"name": "x"}], "pairs": [{"a": "y", "b": "x", "verdict": "better"}]}
-    >>> what_changed(a, b)
-    ['The order changed: before, it was x, y.', 'Decided now: y is better than x.']
+    >>> print(*what_changed(a | {"settings": {"level": 0.95}}, b | {"settings": {"level": 0.9}}), sep=chr(10))
+    Level 0.9 instead of 0.95.
+    The order changed: before, it was x, y.
+    Decided now: y is better than x.
     """
     order = [[p["name"] for p in result["policies"]] for result in (before, after)]
     if set(order[0]) != set(order[1]):
         return []
-    found = [
+    found = [f"{name} {b} instead of {a}." for name, a, b in settings(before, after)]
+    found += [
         f"The order changed: before, it was {', '.join(order[0])}."
         if order[0] != order[1]
         else "The order is the same."
@@ -32,6 +35,14 @@ def what_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     if not gained and not lost:
         found.append("Every verdict is the same.")
     return found
+
+
+def settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The settings that differ: what they are called, before, after."""
+    names = {"estimator": "Ranked by", "baseline": "Baseline", "level": "Level", "lower_is_better": "Lower is better:"}
+    pairs = [(label, before["settings"].get(key), after["settings"].get(key)) for key, label in names.items()]
+    words = {True: "yes", False: "no"}
+    return [(label, str(words.get(a, a)), str(words.get(b, b))) for label, a, b in pairs if a != b]
 
 
 def claims(result: Mapping[str, Any]) -> list[tuple[str, str]]:

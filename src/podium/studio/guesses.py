@@ -188,6 +188,13 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
 
 
+def may_be_policy(column: Mapping[str, Any], actions: set[str]) -> bool:
+    """Whether a column, as the page knows it, may hold what a policy would do: probabilities, or actions."""
+    if column["parts"] or (column["kind"] == "number" and column["low"] is not None):
+        return bool(column["parts"]) or 0 <= column["low"] <= column["high"] <= 1
+    return bool(column["labels"]) and set(column["labels"]) <= actions
+
+
 def may_be_propensity(f: Facts) -> bool:
     return (f.is_probability and bool(f.low)) or bool(f.parts)
 
