@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from example1 import bench_command, bench_example1
+from studio import bench_studio
 
 import podium
 from podium.bootstrap import bootstrap_differences
@@ -150,6 +151,7 @@ def bench_obp(rows: int, actions: int = 10, policies: int = 10, draws: int = 100
 if __name__ == "__main__":
     bench_start()
     bench_million()
+    bench_studio(report)
     for size in (10_000, 100_000):
         bench_obp(size)
     bench_example1(report)

@@ -1,7 +1,7 @@
 """Takes pictures of every step of the studio in a real browser; the best one is docs/studio.png.
 
-    python docs/studio_pictures.py FOLDER       # every step: desktop, phone, dark
-    python docs/studio_pictures.py              # docs/studio.png alone
+python docs/studio_pictures.py FOLDER       # every step: desktop, phone, dark
+python docs/studio_pictures.py              # docs/studio.png alone
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Visitor:
 
     def settle(self, response: Any) -> Any:
         """Wait at the progress page until it leads on."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while str(response.url).endswith("/working"):
             assert time.monotonic() < end, "the job does not end"
             time.sleep(0.05)

@@ -50,12 +50,11 @@ def test_a_running_job_is_ended_when_it_is_cancelled(tmp_path: Path) -> None:
     process = job._process
     assert process is not None
     os.kill(process.pid, signal.SIGSTOP)  # it cannot even listen to a friendly word
-    began = time.monotonic()
     job.cancel()
-    assert job.wait(30)
+    assert job.wait(300)
     assert job.state == "cancelled"
     assert process.poll() is not None
-    assert time.monotonic() - began < 30
+    assert process.returncode == -signal.SIGKILL
     job.cancel()
     assert job.state == "cancelled"
 
@@ -65,7 +64,7 @@ def running(folder: Path, limits: Limits) -> Job:
     task = {"path": str(folder / "log.csv"), "shown": "log.csv", "reading": {}}
     job = Job("check", folder, task, limits)
     assert Queue(limits).submit(job)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while job.state == "waiting":
         assert time.monotonic() < end
         time.sleep(0.001)
@@ -74,7 +73,7 @@ def running(folder: Path, limits: Limits) -> Job:
 
 def test_a_job_ends_when_its_time_is_up(tmp_path: Path) -> None:
     job = running(tmp_path, Limits(job_seconds=0.01))
-    assert job.wait(30)
+    assert job.wait(300)
     assert job.state == "failed"
     assert job.error == {
         "message": "this took longer than 0.01 seconds and was stopped",
@@ -85,8 +84,8 @@ def test_a_job_ends_when_its_time_is_up(tmp_path: Path) -> None:
 def test_a_job_ends_when_it_needs_too_much_memory() -> None:
     app, studio = make_studio(Limits(memory_bytes=450 * MB))
     visitor = Visitor(app)
-    rows = "".join(f"{i},{'ab'[i % 2]},{i % 7}\n" for i in range(700_000))
-    page = visitor.upload("log.csv", "x,action,reward\n" + rows)
+    rows = "".join(f'{{"k{i}": 1}}\n' for i in range(10_000))  # each row has a column of its own: 10^8 cells
+    page = visitor.upload("log.jsonl", rows)
     assert page.status_code == 422
     assert "memory" in alerts(page)
     assert visitor.get("/health").text == "ok"
@@ -108,7 +107,7 @@ def test_a_job_never_outlives_the_studio(tmp_path: Path) -> None:
         assert process.stdin is not None
         assert b"here" in process.stdout.readline()
         process.stdin.close()
-        assert process.wait(30) == 3
+        assert process.wait(300) == 3
 
 
 def test_too_many_jobs_are_turned_away(visitor: Visitor, studio: Studio) -> None:
@@ -135,7 +134,7 @@ def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
     task = {"path": str(tmp_path / "log.csv"), "shown": "mine.csv", "reading": {}}
     job = Job("check", tmp_path, task, limits)
     Queue(limits).submit(job)
-    assert job.wait(60)
+    assert job.wait(300)
     assert job.stages == ["Checking the log"]
     if word == "stage":
         assert job.state == "done"

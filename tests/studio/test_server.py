@@ -43,7 +43,7 @@ def studio(*options: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str],
 
 def ask(address: str, path: str | None = None, **headers: str) -> tuple[int, http.client.HTTPMessage]:
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
     try:
         connection.request("GET", path or f"{parts.path}?{parts.query}", headers=headers)
         answer = connection.getresponse()
@@ -65,7 +65,7 @@ def test_an_interrupted_studio_leaves_nothing(tmp_path: Path, number: int, code:
         assert ask(address, "/", cookie=cookie, host="evil.example")[0] == 421
         assert len(list(tmp_path.glob("podium-studio-*"))) == 1
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == code
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
@@ -91,7 +91,7 @@ def test_a_studio_for_other_machines_warns(tmp_path: Path) -> None:
     with studio("--port", "0", "--host", "0.0.0.0", folder=tmp_path) as (process, address):
         assert ask(address)[0] == 303
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
     assert "warning: other machines can reach this studio" in errors
 
 
@@ -100,7 +100,7 @@ def test_without_the_extra_the_error_gives_the_line_that_installs_it(tmp_path: P
         "import sys; sys.modules['starlette'] = None\n"
         "from podium.cli import main; sys.exit(main(['studio', '--no-browser', '--port', '0']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert done.stderr.endswith("Hint: run: pip install 'podium[studio]'\n")
     assert "starlette is not installed; the studio needs it" in done.stderr
