@@ -128,6 +128,16 @@ def test_too_many_rows_are_refused_before_they_are_read() -> None:
     studio.close()
 
 
+def test_half_a_character_does_no_harm(visitor: Visitor) -> None:
+    """JSON may name what is no text: a lone surrogate in every label."""
+    rows = "".join(f'{{"\\ud800x": {i % 3}, "action": "\\ud800{i % 2}", "reward": {i % 4}}}\n' for i in range(30))
+    page = visitor.upload("a.jsonl", rows)
+    assert page.status_code == 200, alerts(page)
+    page = visitor.accept_columns(page)
+    assert page.status_code in (200, 422)
+    assert visitor.get("/health").text == "ok"
+
+
 def tags_of(page: Any) -> set[str]:
     return {tag for tag, _ in Form(page.text).tags}
 

@@ -42,6 +42,21 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(built: Any) -> None:
     assert "set-cookie" not in client.get(f"/open?token={TOKEN}", follow_redirects=False).headers
 
 
+def test_a_ticket_opens_the_studio_once(built: Any) -> None:
+    ticket = built[1].new_ticket()
+    assert stranger(built[0]).get(f"/open?token={ticket}").status_code == 200
+    assert stranger(built[0]).get(f"/open?token={ticket}").status_code == 403
+
+
+def test_a_link_on_another_site_leads_on_by_a_page(built: Any) -> None:
+    """A strict cookie is not sent with a redirect that another site began."""
+    answer = stranger(built[0], **{"sec-fetch-site": "cross-site"}).get(f"/open?token={TOKEN}", follow_redirects=False)
+    assert answer.status_code == 200
+    assert '<meta http-equiv="refresh" content="0; url=/">' in answer.text
+    assert "samesite=strict" in answer.headers["set-cookie"].lower()
+    assert TOKEN not in answer.text
+
+
 @pytest.mark.parametrize("cookie", ["x", "", '"', "\\", "a" * 5000, "podium_studio_8123", "podium_studio_8123=guess"])
 def test_a_made_up_cookie_opens_nothing(built: Any, cookie: str) -> None:
     assert stranger(built[0], cookie=cookie).get("/").status_code == 403

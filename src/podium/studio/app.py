@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +16,14 @@ from starlette.applications import Starlette
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -50,9 +58,16 @@ class Studio:
         self.limits = limits
         self.rooms = Rooms(limits)
         self.queue = Queue(limits)
+        self.tickets: set[str] = set()
         self.pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
         self.pages.filters |= {"number": number, "percent": percent, "printable": lambda x: printable(str(x))}
         self.pages.globals |= {"version": __version__, "questions": questions, "limits": limits}
+
+    def new_ticket(self) -> str:
+        """A token that opens the studio once: for the browser's command line, which others on the machine can read."""
+        ticket = secrets.token_urlsafe(32)
+        self.tickets.add(ticket)
+        return ticket
 
     def close(self) -> None:
         self.queue.close()
@@ -61,7 +76,8 @@ class Studio:
     def render(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         session: Session | None = request.scope.get("podium.session")
         values = {"csrf": session.csrf if session else "", "session": session, **values}
-        return HTMLResponse(self.pages.get_template(name).render(values), status)
+        page = self.pages.get_template(name).render(values)
+        return HTMLResponse(page.encode("utf-8", errors="backslashreplace"), status)  # data may hold half characters
 
     def begin(self, workspace: Workspace, kind: str, task: Mapping[str, Any]) -> None:
         """Start a job of a workspace; the one before it ends."""
@@ -163,11 +179,19 @@ def target(studio: Studio, workspace: Workspace) -> str:
 
 
 async def open_studio(request: Request) -> Response:
-    """The first address: its token is exchanged for a cookie, and disappears from the address line."""
+    """The first address: its token is exchanged for a cookie, and disappears from the address line.
+
+    A browser that comes by a link of another site would not send a strict cookie with a redirect; it gets a page that
+    leads on by itself.
+    """
     studio = studio_of(request)
-    if not right_token(request.query_params.get("token", ""), studio.door.token):
+    given = request.query_params.get("token", "")
+    if given in studio.tickets:
+        studio.tickets.discard(given)
+    elif not right_token(given, studio.door.token):
         return PlainTextResponse("Open the whole address that podium studio printed: it holds a token.", 403)
-    response = go("/")
+    linked = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    response: Response = studio.render(request, "open.html") if linked else go("/")
     if request.scope["podium.session"] is None:
         session = studio.rooms.open_session()
         response.set_cookie(studio.door.cookie, session.id, path="/", httponly=True, samesite="strict")
@@ -387,7 +411,8 @@ async def take(request: Request) -> Response:
     found = download(answer_of(request), request.path_params["file"])
     if found is None:
         raise HTTPException(404, "There is no such download.")
-    return attachment(found[0], found[1], request.path_params["file"])
+    headers = {"Content-Disposition": disposition(request.path_params["file"])}
+    return Response(found[0], media_type=found[1], headers=headers)
 
 
 async def take_log(request: Request) -> Response:
@@ -395,13 +420,12 @@ async def take_log(request: Request) -> Response:
     workspace = workspace_of(request)
     if workspace.inspected is None:
         raise HTTPException(404, "This log could not be read.")
-    content = await to_thread.run_sync(Path(workspace.question.path).read_bytes)
-    return attachment(content, "application/octet-stream", workspace.question.shown)
+    headers = {"Content-Disposition": disposition(workspace.question.shown)}
+    return FileResponse(workspace.question.path, media_type="application/octet-stream", headers=headers)
 
 
-def attachment(content: bytes, kind: str, name: str) -> Response:
-    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(content, media_type=kind, headers={"Content-Disposition": disposition})
+def disposition(name: str) -> str:
+    return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
 
 
 # --- progress ------------------------------------------------------------------------------------------------------

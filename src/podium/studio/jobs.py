@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -162,7 +161,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def why(code: int, limits: Limits) -> dict[str, str]:
     """What an exit without a word means."""
     memory = f"{limits.memory_bytes / 1024**3:.3g} GB"
-    if code in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS):
+    if code < 0:  # ended by a signal
         return {
             "message": f"this was ended by the system; it may have needed more than the {memory} that a job may use",
             "hint": SMALLER,

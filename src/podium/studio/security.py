@@ -14,6 +14,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -72,8 +73,13 @@ class Door:
         name = name.strip("[]") if name.startswith("[") else name
         if self.is_loopback:
             return name in ("127.0.0.1", "localhost", "::1", self.host)
-        own = (self.host, "localhost", socket.gethostname(), socket.getfqdn())
-        return is_address(name, lambda a: True) or name.lower() in {n.lower() for n in own}
+        return is_address(name, lambda a: True) or name.lower() in {self.host.lower(), *machine_names()}
+
+
+@cache
+def machine_names() -> frozenset[str]:
+    """What this machine is called, in small letters."""
+    return frozenset(name.lower() for name in ("localhost", socket.gethostname(), socket.getfqdn()))
 
 
 def is_address(text: str, test: Callable[[ipaddress.IPv4Address | ipaddress.IPv6Address], bool]) -> bool:

@@ -45,7 +45,7 @@ def serve(options: ServerOptions) -> None:
     door = Door(host, port, secrets.token_urlsafe(32))
     limits = Limits(upload_bytes=options.max_upload * MB, rows=options.max_rows)
     app, studio = build_app(door, limits)
-    address = f"http://{shown_host(host)}:{port}/open?token={door.token}"
+    address = f"http://{shown_host(host)}:{port}/open?token="
     previous = signal.signal(signal.SIGTERM, leave)
     try:
         if not door.is_loopback:
@@ -54,9 +54,12 @@ def serve(options: ServerOptions) -> None:
                 "knows the address below may use it.",
                 file=sys.stderr,
             )
-        print(f"podium studio: open this address in a browser (Ctrl-C ends the studio)\n\n  {address}\n", flush=True)
+        print(
+            f"podium studio: open this address in a browser (Ctrl-C ends the studio)\n\n  {address}{door.token}\n",
+            flush=True,
+        )
         if options.browser:
-            webbrowser.open(address)
+            webbrowser.open(address + studio.new_ticket())
         config = uvicorn.Config(
             app, http="h11", ws="none", lifespan="on", log_level="error", access_log=False, proxy_headers=False,
             server_header=False, limit_concurrency=100, timeout_graceful_shutdown=3,
