@@ -39,6 +39,7 @@ def studio() -> Iterator[str]:
 
 def steps(page: Page, address: str) -> Iterator[str]:
     """Walk through the studio with the example; stops at every page."""
+    page.set_default_timeout(300_000)
     page.goto(address)
     yield "1-start"
     page.get_by_role("button", name="Try the example").click()

@@ -61,6 +61,12 @@ def test_full_distributions_are_one_policy(tmp_path: Path) -> None:
     assert [f.role for f in found if f.header == "age:group"] == ["state"]
 
 
+def test_long_texts_that_begin_alike_are_not_taken_for_actions(tmp_path: Path) -> None:
+    long = "x" * 80
+    rows = [f"{long}{i % 3},{long}{i % 2},{i}" for i in range(9)]
+    assert list(roles(tmp_path, "note,action,reward", rows).values()) == ["state", "action", "reward"]
+
+
 def test_a_cost_is_known_by_its_name() -> None:
     assert is_cost("total_cost")
     assert not is_cost("costume")

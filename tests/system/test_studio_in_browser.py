@@ -260,7 +260,7 @@ def press_until(page: Page, wanted: str, key: str = "Tab", most: int = 120) -> N
     """Press a key until the element of this name has the focus, and see that the focus can be seen."""
     for _ in range(most):
         page.keyboard.press(key)
-        name = page.evaluate("(document.activeElement.innerText || document.activeElement.id || '').trim()")
+        name = page.evaluate("(document.activeElement.id || document.activeElement.innerText || '').trim()")
         if name == wanted:
             outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
             assert outline not in ("none", ""), f"the focus on {wanted} cannot be seen"

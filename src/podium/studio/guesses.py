@@ -72,8 +72,9 @@ def look(header: str, column: Column) -> Facts:
         numbers = present.astype(float)
         low, high = float(numbers.min()), float(numbers.max())
         low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
-    values = tuple(cell_text(x) for x in list(found[:FEW])) if len(found) <= FEW else ()
-    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, values, first)
+    few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
+    labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
+    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first)
 
 
 def kind_of(present: Column) -> str:
