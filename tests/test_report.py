@@ -292,7 +292,7 @@ def large_logs(folder: Path) -> tuple[podium.Log, Any]:
 
 def test_a_log_read_in_passes_shows_what_the_same_log_in_memory_shows(tmp_path: Path) -> None:
     behavior = {"a": 0.5, "b": 0.3, "c": 0.2}
-    made_it = {s: behavior for s in range(40)}
+    made_it = dict.fromkeys(range(40), behavior)
     policies = {"now": made_it, "b": "constant:b", "u": "uniform"}
     held, scanned = (podium.compare(log, policies) for log in large_logs(tmp_path))
     for seen in (held.sights, scanned.sights):
