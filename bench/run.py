@@ -24,6 +24,7 @@ from episodes import bench_proxy
 from example1 import bench_command, bench_example1
 from example2 import bench_example2
 from example3 import bench_example3
+from studio import bench_studio
 
 import podium
 from podium.bootstrap import bootstrap_differences
@@ -179,6 +180,7 @@ if __name__ == "__main__":
     bench_start()
     bench_million()
     bench_report()
+    bench_studio(report)
     for size in (10_000, 100_000):
         bench_obp(size)
     bench_engine(report)

@@ -32,6 +32,10 @@ EXPERIMENTS = [
     "rl.plan", "rl.training", "rl.rollouts", "rl.cells", "rl.readings", "rl.measures", "rl.verdicts", "rl.results",
     "rl.deviations", "rl.figures", "rl.outputs", "rl",
 ]  # fmt: skip
+STUDIO = [
+    "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
+    "downloads", "security", "app", "server",
+]  # fmt: skip
 
 
 def path_of(module: str) -> Path:
@@ -91,6 +95,24 @@ def test_imports_of_the_experiments_point_one_way() -> None:
         assert not later, f"{module} imports {later}, which comes later"
 
 
+def test_every_module_of_the_studio_has_its_place() -> None:
+    assert {p.stem for p in (SOURCE / "studio").glob("*.py")} - {"__init__"} == set(STUDIO)
+
+
+def test_the_library_never_imports_the_studio() -> None:
+    for module in [m for m in FLOW if m != "cli"]:
+        assert not {m for m in imported_anywhere(module) if m.startswith("studio")}, module
+    assert not {m for m in imported_at_load("cli") if m.startswith("studio")}
+    assert {m for m in imported_anywhere("cli") if m.startswith("studio")}, "this test looks at nothing"
+
+
+def test_imports_of_the_studio_point_one_way() -> None:
+    flow = [f"studio.{module}" for module in STUDIO]
+    for place, module in enumerate(flow):
+        later = imported_at_load(module) & set(flow[place:])
+        assert not later, f"{module} imports {later}, which comes later"
+
+
 def test_imports_point_along_the_flow() -> None:
     for place, module in enumerate(FLOW):
         later = imported_at_load(module) & set(FLOW[place:])
@@ -105,6 +127,7 @@ def test_every_module_is_in_the_architecture_page() -> None:
     studies = ("synthetic", "classification", "rl")
     files = [f"{m}/" if m in studies else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
     assert [f for f in files if f"`{f}`" not in page] == []
+    assert [m for m in STUDIO if f"`{m}.py`" not in page] == []
 
 
 def test_every_file_opens_with_its_idea() -> None:
@@ -119,7 +142,8 @@ def test_import_loads_numpy_and_nothing_heavy() -> None:
     code = (
         "import sys, podium; "
         "heavy = {'scipy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'sklearn', 'narwhals', 'torch', 'numba', "
-        "'matplotlib', 'joblib', 'distributed', 'podium.experiments'};"
+        "'matplotlib', 'joblib', 'distributed', 'starlette', 'jinja2', 'uvicorn', 'podium.studio', "
+        "'podium.experiments'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

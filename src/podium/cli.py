@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, states, check, plan, reproduce.
+"""The command `podium`: demo, compare, evaluate, states, check, plan, studio, reproduce.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -159,6 +159,13 @@ def run_demo(options: argparse.Namespace) -> int:
     from podium.demo import run_demo as run
 
     run(Path(options.out), terminal_width())
+    return 0
+
+
+def run_studio(options: argparse.Namespace) -> int:
+    from podium.studio.server import ServerOptions, serve
+
+    serve(ServerOptions(options.host, options.port, not options.no_browser, options.max_upload, options.max_rows))
     return 0
 
 
@@ -392,6 +399,14 @@ def build_parser() -> argparse.ArgumentParser:
     add_method(check)
     add_judge(check)
     check.set_defaults(run=run_check)
+
+    studio = commands.add_parser("studio", help="the web page, on this machine alone")
+    studio.add_argument("--port", type=int, metavar="P", help="0 takes a free one (default: 8765, or a free one)")
+    studio.add_argument("--host", default="127.0.0.1", metavar="H", help="where to listen (default: %(default)s)")
+    studio.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    studio.add_argument("--max-upload", type=int, default=512, metavar="MB", help="largest file (default: %(default)s)")
+    studio.add_argument("--max-rows", type=int, default=5_000_000, metavar="N", help="most rows (default: %(default)s)")
+    studio.set_defaults(run=run_studio)
 
     reproduce = commands.add_parser("reproduce", help="run the paper's experiments")
     experiments = reproduce.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")

@@ -1,0 +1,91 @@
+"""Takes pictures of every step of the studio in a real browser; the best one is docs/studio.png.
+
+python docs/studio_pictures.py FOLDER       # every step: desktop, phone, dark
+python docs/studio_pictures.py              # docs/studio.png alone
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+HERE = Path(__file__).parent
+LOOKS = {
+    "desktop": {"viewport": {"width": 1180, "height": 860}},
+    "phone": {"viewport": {"width": 375, "height": 780}, "device_scale_factor": 2},
+    "dark": {"viewport": {"width": 1180, "height": 860}, "color_scheme": "dark"},
+}
+
+
+@contextmanager
+def studio() -> Iterator[str]:
+    """A running studio; gives its address."""
+    command = [sys.executable, "-m", "podium", "studio", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
+        try:
+            yield address
+        finally:
+            process.terminate()
+
+
+def steps(page: Page, address: str) -> Iterator[str]:
+    """Walk through the studio with the example; stops at every page."""
+    page.set_default_timeout(300_000)
+    page.goto(address)
+    yield "1-start"
+    page.get_by_role("button", name="Try the example").click()
+    page.wait_for_url("**/columns")
+    yield "2-columns"
+    page.get_by_role("button", name="These are right").click()
+    page.wait_for_url("**/policies")
+    page.get_by_role("button", name="Add a constant policy").click()
+    yield "3-policies"
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/answer")
+    page.frame_locator("iframe").locator("h1").wait_for()
+    yield "4-answer"
+    page.get_by_label("Rank by").select_option("DRE")
+    page.get_by_role("button", name="Update the answer").click()
+    page.get_by_text("Against the answer before").wait_for()
+    yield "5-changed"
+
+
+def take_all(browser: Browser, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for look, options in LOOKS.items():
+        with studio() as address:
+            page = browser.new_page(**options)
+            for step in steps(page, address):
+                page.screenshot(path=folder / f"{step}-{look}.png", full_page=True)
+            page.close()
+
+
+def take_best(browser: Browser, path: Path) -> None:
+    """The answer, as the README shows it: few colours, so that it stays small."""
+    with studio() as address:
+        page = browser.new_page(viewport={"width": 1180, "height": 900})
+        for step in steps(page, address):
+            if step == "4-answer":
+                page.screenshot(path=path)
+        page.close()
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(64).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        if len(sys.argv) > 1:
+            take_all(chromium, Path(sys.argv[1]))
+        else:
+            take_best(chromium, HERE / "studio.png")
+        chromium.close()

@@ -1,0 +1,218 @@
+"""Which role each column of a log seems to play, from its name and what it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Column, is_missing
+from podium.display import printable
+
+SHOWN = 60  # characters of a cell
+FIRST = 8  # rows of the preview
+FEW = 50  # distinct values that are kept
+
+NAMES = {
+    "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention"),
+    "reward": ("reward", "outcome", "click", "clicked", "conversion", "converted", "revenue", "profit", "success",
+               "response", "cost", "loss", "payoff", "y"),
+    "propensity": ("propensity", "pscore", "propensity score", "action prob", "action probability", "logging prob",
+                   "probability", "prob", "p"),
+    "time": ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts"),
+    "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
+             "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
+}  # fmt: skip
+IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
+COSTS = ("cost", "loss")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a column holds, in a few numbers and samples."""
+
+    header: str
+    kind: str  # number, text, date, yes/no, other
+    rows: int
+    distinct: int
+    missing: int
+    low: float | None = None
+    high: float | None = None
+    labels: tuple[str, ...] = ()  # its distinct values, where there are few
+    first: tuple[str, ...] = ()  # the cells of the first rows
+    parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b
+    role: str = "state"
+    why: str = ""
+
+    @property
+    def is_probability(self) -> bool:
+        return (
+            self.kind == "number" and self.low is not None and self.high is not None and 0 <= self.low <= self.high <= 1
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def look(header: str, column: Column) -> Facts:
+    """The facts of one column."""
+    first = tuple(cell_text(x) for x in column[:FIRST].tolist())
+    absent = is_missing(column)
+    present = column[~absent]
+    kind = kind_of(present)
+    try:
+        found = np.unique(present) if present.dtype != object else sorted(set(present.tolist()), key=repr)
+    except TypeError:  # lists and the like
+        return Facts(header, "other", len(column), len(present), int(absent.sum()), first=first)
+    low = high = None
+    if kind == "number" and len(present):
+        numbers = present.astype(float)
+        low, high = float(numbers.min()), float(numbers.max())
+        low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
+    few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
+    labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
+    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first)
+
+
+def kind_of(present: Column) -> str:
+    if present.dtype.kind == "b":
+        return "yes/no"
+    if present.dtype.kind in "iuf":
+        return "number"
+    if present.dtype.kind == "M":
+        return "date"
+    if present.dtype != object:
+        return "text"
+    types = {type(x) for x in present[:1000].tolist()}
+    if types <= {bool}:
+        return "yes/no" if types else "text"
+    if types <= {int, float}:
+        return "number"
+    return "text" if types <= {str} else "mixed" if types <= {str, int, float, bool} else "other"
+
+
+def cell_text(value: Any) -> str:
+    """A cell as the page shows it, short and on one line."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else printable(str(value)[: 2 * SHOWN])
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def group(facts: Iterable[Facts]) -> list[Facts]:
+    """Columns pi_<name>:<action> and propensity:<action> joined to the column that they complete."""
+    known = list(facts)
+    headers = {f.header: f.is_probability for f in known}
+    parents = {f.header: parent_of(f.header, headers) for f in known}
+    grouped: dict[str, Facts] = {}
+    for fact in known:
+        parent = parents[fact.header]
+        if parent is None:
+            grouped[fact.header] = fact
+        elif parent in grouped:
+            grouped[parent] = replace(grouped[parent], parts=(*grouped[parent].parts, fact.header))
+        else:  # the column itself comes later, or not at all
+            own = next((f for f in known if f.header == parent), None)
+            grouped[parent] = replace(own or replace(fact, header=parent, labels=(), first=()), parts=(fact.header,))
+    return list(grouped.values())
+
+
+def parent_of(header: str, headers: Mapping[str, bool]) -> str | None:
+    """The column that pi_new:a completes: the longest header before a colon, else what stands before the first.
+
+    `headers` tells of every column whether it holds probabilities: age:group completes nothing.
+    """
+    if ":" not in header or not headers[header]:
+        return None
+    before = [header[: m.start()] for m in re.finditer(":", header)]
+    own = [h for h in before if headers.get(h)]
+    if own:
+        return own[-1]
+    return before[0] if before[0].startswith("pi_") or before[0] == "propensity" else None
+
+
+def guess(facts: Sequence[Facts]) -> list[Facts]:
+    """Every column with the role that it seems to play, and why."""
+    found: dict[str, tuple[str, str]] = {}
+    free = {f.header: f for f in facts}
+
+    def give(header: str, role: str, why: str) -> None:
+        found[header] = (role, why)
+        free.pop(header)
+
+    for f in facts:
+        if f.header.startswith("pi_"):
+            whole = (
+                f"its probability of every action ({len(f.parts)})"
+                if f.parts
+                else "its probability of the logged action"
+            )
+            give(f.header, "policy", f"pi_ names a policy: {whole}")
+    for role, test in TESTS.items():
+        header = next((h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f)), None)
+        if header is not None:
+            give(header, role, "by its name")
+    taken = {role for role, _ in found.values()}
+    if "action" not in taken:
+        labels = [f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW]
+        if labels:
+            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
+    if "reward" not in taken:
+        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
+        if numbers:
+            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+    action = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
+    for f in list(free.values()):
+        if f.kind == "other":
+            give(f.header, "ignore", "podium reads numbers, texts and dates")
+        elif (
+            action is not None
+            and action.labels
+            and f.labels
+            and f.kind == action.kind != "number"
+            and (set(f.labels) <= set(action.labels))
+        ):
+            give(f.header, "policy", "its values are all actions: what a policy would choose")
+        elif f.parts:
+            give(f.header, "policy", f"its probability of every action ({len(f.parts)})")
+        elif f.is_probability and f.distinct > 2 and plain_name(f.header).startswith(("policy ", "prob ")):
+            give(f.header, "policy", "probabilities, by its name")
+        elif plain_name(f.header) in IDS and f.distinct == f.rows > 1:
+            give(f.header, "ignore", "a different value in every row: an id says nothing of the state")
+        elif f.missing == f.rows:
+            give(f.header, "ignore", "it is empty")
+    return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
+
+
+def may_be_policy(column: Mapping[str, Any], actions: set[str]) -> bool:
+    """Whether a column, as the page knows it, may hold what a policy would do: probabilities, or actions."""
+    if column["parts"] or (column["kind"] == "number" and column["low"] is not None):
+        return bool(column["parts"]) or 0 <= column["low"] <= column["high"] <= 1
+    return bool(column["labels"]) and set(column["labels"]) <= actions
+
+
+def may_be_propensity(f: Facts) -> bool:
+    return (f.is_probability and bool(f.low)) or bool(f.parts)
+
+
+TESTS: Mapping[str, Any] = {
+    "action": lambda f: f.distinct < f.rows or f.rows < 3,
+    "reward": lambda f: f.kind in ("number", "yes/no", "mixed", "text"),
+    "propensity": may_be_propensity,
+    "time": lambda f: f.kind in ("number", "date", "text"),
+    "unit": lambda f: 1 < f.distinct < f.rows,
+}
+
+
+def plain_name(header: str) -> str:
+    return re.sub(r"[\s_.-]+", " ", header).strip().lower()
+
+
+def is_cost(header: str | None) -> bool:
+    """Whether a reward's name says that less is better."""
+    return header is not None and any(word in plain_name(header).split() for word in COSTS)

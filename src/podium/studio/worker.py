@@ -1,0 +1,154 @@
+"""The process that reads uploads: inspects, checks and compares, within limits, and tells how far it is.
+
+python -m podium.studio.worker FOLDER MEMORY_BYTES: FOLDER holds task.json, and receives what is found. Lines of JSON on
+standard output tell stages and errors. When standard input closes, the process ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+HINTS = {  # what the command calls an option, the page calls by its place
+    "--text": "tick 'names' for that column in the step Columns, or correct those rows in the file.",
+    "--actions": "choose one of the log's actions.",
+    "--policy": "add a policy in the step Policies.",
+    "--state": "choose a state column in the step Columns.",
+    "--behavior": "choose the propensity column in the step Columns.",
+    "podium.Policy": "probabilities lie between 0 and 1, and those of one row sum to 1.",
+    "pip install": "install it where podium studio runs, and start the studio again.",
+}
+
+
+def main(folder: Path, memory: int) -> int:
+    limit(memory)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    from podium.errors import PodiumError
+
+    try:
+        TASKS[task["kind"]](task, folder)
+        return 0
+    except PodiumError as error:
+        tell(error=own_names(error.message, task), hint=in_studio(own_names(error.hint, task)))
+    except MemoryError:
+        tell(error="this needs more memory than a job may use", hint="use fewer rows or columns.")
+    except RecursionError:
+        tell(error="the file is nested too deeply", hint="give numbers and texts.")
+    except Exception as error:
+        tell(error=f"the file could not be worked on ({type(error).__name__})", hint="check how it was written.")
+    return 1
+
+
+def limit(memory: int) -> None:
+    """No more memory than this, no core files; where the system knows no limits (Windows) there are none."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_with_parent() -> None:
+    """Wait for standard input to close; read below Python's buffers, which would be locked when the process ends."""
+    while os.read(0, 1024):
+        pass
+    os._exit(3)
+
+
+def tell(**words: str) -> None:
+    print(json.dumps(words), flush=True)
+
+
+def own_names(text: str, task: dict[str, Any]) -> str:
+    """A message in which files bear the names that their owner gave them."""
+    for path, shown in {task["path"]: task["shown"], **task.get("files", {})}.items():
+        text = text.replace(path, shown).replace(Path(path).name, shown)
+    return text[:2000]
+
+
+def in_studio(hint: str) -> str:
+    """A hint that speaks of the page and not of the command."""
+    return next((words for word, words in HINTS.items() if word in hint), hint)
+
+
+def write(folder: Path, name: str, content: Any) -> None:
+    text = (
+        content if isinstance(content, str) else json.dumps(content, allow_nan=False, ensure_ascii=False, default=str)
+    )
+    (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def inspect(task: dict[str, Any], folder: Path) -> None:
+    """What the file holds, and which role each column seems to play."""
+    from podium.studio.guesses import group, guess, is_cost
+    from podium.studio.reading import survey
+
+    if task.get("example"):
+        from podium.simulator import Programme
+
+        tell(stage="Making the example")
+        Programme().draw().write_csv(task["path"])
+    tell(stage="Reading the file")
+    facts = survey(Path(task["path"]), task["limits"])
+    tell(stage="Looking at the columns")
+    guessed = guess(group(facts))
+    reward = next((f.header for f in guessed if f.role == "reward"), None)
+    write(
+        folder,
+        "inspected.json",
+        {
+            "rows": facts[0].rows,
+            "headers": [f.header for f in facts],
+            "columns": [f.to_dict() for f in guessed],
+            "preview": [list(row) for row in zip(*(f.first for f in facts), strict=True)],
+            "cost": is_cost(reward),
+        },
+    )
+
+
+def check(task: dict[str, Any], folder: Path) -> None:
+    """The log as podium reads it with these roles."""
+    from podium.io import read_log
+    from podium.study import log_warnings
+
+    tell(stage="Checking the log")
+    log = read_log(task["path"], **task["reading"])
+    write(
+        folder,
+        "checked.json",
+        {
+            **log.to_dict(),
+            "text": repr(log),
+            "labels": [str(a) for a in log.action_space[:1000]],
+            "warnings": list(log_warnings(log)),
+        },
+    )
+
+
+def compare(task: dict[str, Any], folder: Path) -> None:
+    """The answer: its JSON, its sentence, its report."""
+    import podium
+    from podium.report import headline, page
+
+    tell(stage="Reading the log")
+    log = podium.read_log(task["path"], **task["reading"])
+    count = len(task["policies"])
+    tell(stage=f"Comparing {count} policies on {len(log):,} rows")
+    result = podium.compare(log, task["policies"], **task["deciding"])
+    tell(stage="Writing the report")
+    write(folder, "report.html", page(result, command=task["command"], source=task["shown"]))
+    write(folder, "result.json", result.to_dict())
+    write(folder, "answer.json", {"headline": headline(result), "header": result.header()})
+
+
+TASKS = {"inspect": inspect, "check": check, "compare": compare}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]), int(sys.argv[2])))

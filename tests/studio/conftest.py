@@ -1,0 +1,49 @@
+"""One studio for a test, and people in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from studio_visitor import LOG, Visitor, make_studio
+
+from podium.studio.app import Studio
+from podium.studio.limits import Limits
+
+
+@pytest.fixture
+def built() -> Iterator[tuple[object, Studio]]:
+    app, studio = make_studio()
+    yield app, studio
+    studio.close()
+
+
+class Guest(Visitor):
+    """Somebody who stays for all tests of a file, with one log that is ready to be compared."""
+
+    def __init__(self, app: object) -> None:
+        super().__init__(app)
+        self.good = self.prepare()
+        self.spare = str(self.upload("spare.csv", LOG).url)
+
+
+@pytest.fixture(scope="module")
+def guest() -> Iterator[Guest]:
+    app, studio = make_studio(Limits(workspaces=1000))
+    yield Guest(app)
+    studio.close()
+
+
+@pytest.fixture
+def studio(built: tuple[object, Studio]) -> Studio:
+    return built[1]
+
+
+@pytest.fixture
+def visitor(built: tuple[object, Studio]) -> Visitor:
+    return Visitor(built[0])
+
+
+@pytest.fixture
+def other(built: tuple[object, Studio]) -> Visitor:
+    return Visitor(built[0])

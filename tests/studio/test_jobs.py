@@ -1,0 +1,144 @@
+"""Jobs tell how far they are, can be cancelled, and end when time or memory is up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studio_visitor import LOG, Visitor, alerts, make_studio
+
+from podium.studio.app import Studio
+from podium.studio.jobs import Job, Queue
+from podium.studio.limits import MB, Limits
+
+
+def start_frozen(visitor: Visitor, studio: Studio, workspace: str) -> Job:
+    """A comparison whose process stands still, so that it can be looked at."""
+    studio.queue._places.acquire()
+    studio.queue._places.acquire()
+    visitor.client.post(workspace + "/compare", data={"csrf": visitor.csrf}, follow_redirects=False)
+    job = next(iter(studio.rooms.sessions.values())).workspaces[workspace.removeprefix("/w/")].job
+    assert job is not None
+    return job
+
+
+def test_a_waiting_job_shows_that_it_waits_and_can_be_cancelled(visitor: Visitor, studio: Studio) -> None:
+    workspace = visitor.prepare()
+    job = start_frozen(visitor, studio, workspace)
+    page = visitor.get(workspace + "/working")
+    assert "Waiting for another comparison to end" in page.text
+    assert 'http-equiv="refresh"' in page.text
+    state = visitor.get(workspace + "/status").json()
+    assert state["waiting"] is True
+    assert state["finished"] is False
+    page = visitor.post(workspace + "/cancel")
+    assert job.state == "cancelled"
+    assert "You cancelled this." in alerts(page)
+    studio.queue._places.release(2)
+    assert visitor.get("/health").text == "ok"
+    assert visitor.compare(workspace).status_code == 200
+
+
+def test_a_running_job_is_ended_when_it_is_cancelled(tmp_path: Path) -> None:
+    job = running(tmp_path, Limits())
+    process = job._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGSTOP)  # it cannot even listen to a friendly word
+    job.cancel()
+    assert job.wait(300)
+    assert job.state == "cancelled"
+    assert process.poll() is not None
+    assert process.returncode == -signal.SIGKILL
+    job.cancel()
+    assert job.state == "cancelled"
+
+
+def running(folder: Path, limits: Limits) -> Job:
+    (folder / "log.csv").write_text(LOG)
+    task = {"path": str(folder / "log.csv"), "shown": "log.csv", "reading": {}}
+    job = Job("check", folder, task, limits)
+    assert Queue(limits).submit(job)
+    end = time.monotonic() + 300
+    while job.state == "waiting":
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    return job
+
+
+def test_a_job_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    job = running(tmp_path, Limits(job_seconds=0.01))
+    assert job.wait(300)
+    assert job.state == "failed"
+    assert job.error == {
+        "message": "this took longer than 0.01 seconds and was stopped",
+        "hint": "use fewer rows, columns or policies.",
+    }
+
+
+def test_a_job_ends_when_it_needs_too_much_memory() -> None:
+    app, studio = make_studio(Limits(memory_bytes=450 * MB))
+    visitor = Visitor(app)
+    rows = "".join(f'{{"k{i}": 1}}\n' for i in range(10_000))  # each row has a column of its own: 10^8 cells
+    page = visitor.upload("log.jsonl", rows)
+    assert page.status_code == 422
+    assert "memory" in alerts(page)
+    assert visitor.get("/health").text == "ok"
+    assert visitor.upload("log.csv", LOG).status_code == 200
+    studio.close()
+
+
+def test_a_job_never_outlives_the_studio(tmp_path: Path) -> None:
+    """The worker of a studio that was killed ends by itself."""
+    (tmp_path / "task.json").write_text("{}")
+    code = (
+        "import sys, time; from pathlib import Path; from podium.studio import worker\n"
+        "worker.TASKS['sleep'] = lambda task, folder: (worker.tell(stage='here'), time.sleep(60))\n"
+        f"Path({str(tmp_path)!r}, 'task.json').write_text('{{\"kind\": \"sleep\"}}')\n"
+        f"sys.exit(worker.main(Path({str(tmp_path)!r}), 2**32))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert b"here" in process.stdout.readline()
+        process.stdin.close()
+        assert process.wait(300) == 3
+
+
+def test_too_many_jobs_are_turned_away(visitor: Visitor, studio: Studio) -> None:
+    workspace = visitor.prepare()
+    studio.queue.limits = Limits(jobs=0, waiting_jobs=0)
+    answer: Any = visitor.client.post(workspace + "/compare", data={"csrf": visitor.csrf})
+    assert answer.status_code == 503
+    studio.queue.limits = Limits()
+    assert visitor.compare(workspace).status_code == 200
+
+
+def test_a_new_comparison_ends_the_one_before(visitor: Visitor, studio: Studio) -> None:
+    workspace = visitor.prepare()
+    first = start_frozen(visitor, studio, workspace)
+    studio.queue._places.release(2)
+    visitor.compare(workspace, estimator="LDE", baseline="mean", level="95")
+    assert first.state in ("cancelled", "done")
+
+
+@pytest.mark.parametrize("word", ["stage", "error"])
+def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
+    limits = Limits()
+    (tmp_path / "log.csv").write_text(LOG if word == "stage" else "x,action\n1,a\n")
+    task = {"path": str(tmp_path / "log.csv"), "shown": "mine.csv", "reading": {}}
+    job = Job("check", tmp_path, task, limits)
+    Queue(limits).submit(job)
+    assert job.wait(300)
+    assert job.stages == ["Checking the log"]
+    if word == "stage":
+        assert job.state == "done"
+        assert job.output("checked.json")["rows"] == 60
+    else:
+        assert job.error is not None
+        assert job.error["message"] == "the log has no column 'reward' for the reward"
