@@ -35,7 +35,8 @@ def overview(result: Comparison | Sights, *, style: str = "light") -> Figure:
     height = min(40.0, 2.6 + 0.72 * max(4, many))
     figure = Picture(figsize=(14.5, height), layout="constrained", facecolor=theme_of(style).paper)
     axes = figure.subplots(2, 2, gridspec_kw={"width_ratios": (1.25, 1)})
-    for ax, drawn in zip(axes.flat, (ranking, pairs, methods, coverage), strict=True):
+    first: tuple[Any, ...] = (ranking, pairs, methods, coverage)
+    for ax, drawn in zip(axes.flat, first, strict=True):
         drawn(sights, ax, style=style)
     return figure
 
