@@ -48,7 +48,10 @@ class Table:
     def html(self) -> str:
         """A <table> with every label escaped; cells that are `Markup` already stay as they are."""
         sides = ["left" if side == "l" else "right" for side in self.align]
-        head = [tag("th", cell(c), scope="col", class_=side) for c, side in zip(self.columns, sides, strict=True)]
+        head = [
+            tag("th", cell(c), scope="col", class_=side) if c else tag("td")
+            for c, side in zip(self.columns, sides, strict=True)
+        ]
         body = [
             tag("tr", [tag("td", cell(c), class_=side) for c, side in zip(row, sides, strict=True)])
             for row in self.rows

@@ -171,7 +171,7 @@ def wanted(sights: Sights, most: int = 12) -> Markup:
     order = sorted(np.argsort(-gap, kind="stable")[:most].tolist())
     rest = len(use.labels) - len(order)
     labels = list(short_names([use.labels[j] for j in order], 24).values())
-    head = [tag("th", "", scope="col")] + [tag("th", name_of(text), scope="col") for text in labels]
+    head = [tag("th", "policy", scope="col")] + [tag("th", name_of(text), scope="col") for text in labels]
     head += [tag("th", f"{rest} others", scope="col")] if rest else []
 
     def cells(shares: Any) -> list[Markup]:

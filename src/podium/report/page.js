@@ -49,6 +49,7 @@
   for (const table of document.querySelectorAll(".sortable table")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
+      if (!head.textContent.trim()) return;
       const button = make("button", { type: "button" }, ...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
