@@ -59,9 +59,10 @@ class Running:
                     for task in Path(f"/proc/{self.process.pid}/task").iterdir()
                     for pid in (task / "children").read_text().split()
                 ]
-                if found:
-                    os.kill(found[0], signal.SIGSTOP)
-                    return
+                for pid in found:  # a child that has not yet become the worker must not be stopped
+                    if "podium.studio.worker" in Path(f"/proc/{pid}/cmdline").read_text():
+                        os.kill(pid, signal.SIGSTOP)
+                        return
                 time.sleep(0.002)
 
         thread = threading.Thread(target=watch)

@@ -74,14 +74,19 @@ class Job:
         with self._lock:
             if self.state == "cancelled":
                 return
-            self._process = start(self.folder, self.limits)
-            self.state = "running"
-            self.started = time.monotonic()
+        process = start(self.folder, self.limits)  # may take a moment, in which the job can be cancelled
+        with self._lock:
+            self._process = process
+            if self.state == "cancelled":
+                end(process)
+            else:
+                self.state = "running"
+                self.started = time.monotonic()
         timer = threading.Timer(self.limits.job_seconds, self._stop_late)
         timer.daemon = True
         timer.start()
         try:
-            self._follow(self._process)
+            self._follow(process)
         finally:
             timer.cancel()
 
@@ -106,18 +111,19 @@ class Job:
             if code != 0 and self.error is None:
                 self.error = why(code, self.limits)
 
-    def _stop_late(self) -> None:
+    def fail(self, message: str, hint: str) -> None:
+        """Give up, unless the job has come to an end already."""
         with self._lock:
-            if self.finished or self.state != "running":
-                return
-            self.state = "failed"
-            self.error = {
-                "message": f"this took longer than {self.limits.job_seconds:g} seconds and was stopped",
-                "hint": "use fewer rows, columns or policies.",
-            }
-            process = self._process
-        if process is not None:
-            end(process)
+            if not self.finished and self.state in ("waiting", "running"):
+                self.state, self.error = "failed", {"message": message, "hint": hint}
+
+    def _stop_late(self) -> None:
+        self.fail(
+            f"this took longer than {self.limits.job_seconds:g} seconds and was stopped",
+            "use fewer rows, columns or policies.",
+        )
+        if self._process is not None:
+            end(self._process)
 
 
 def start(folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
@@ -196,7 +202,7 @@ class Queue:
             try:
                 job.run()
             except OSError as error:
-                job.state, job.error = "failed", {"message": f"no process could be started: {error}", "hint": SMALLER}
+                job.fail(f"no process could be started: {error}", "try again in a minute.")
             finally:
                 job.ended.set()
 
