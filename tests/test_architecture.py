@@ -14,7 +14,7 @@ FLOW = [
     "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
     "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
     "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "bandits", "simulator", "demo",
-    "cli",
+    "completion", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel", "synthetic.details",

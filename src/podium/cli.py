@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, states, check, plan, reproduce.
+"""The command `podium`: demo, compare, evaluate, states, check, plan, reproduce, completion.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from podium import __version__
 from podium.compare import compare, plan
+from podium.completion import SHELLS
 from podium.diagnostics import diagnose
 from podium.display import printable, wrap
 from podium.errors import PodiumError
@@ -151,6 +152,13 @@ def run_reproduce_synthetic(options: argparse.Namespace) -> int:
     if done.tables:
         print(agreement_table(done.tables).text(terminal_width()))
     print(f"\nWritten: {done.folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
+    return 0
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    from podium.completion import completion_script
+
+    print(completion_script(build_parser(), options.shell))
     return 0
 
 
@@ -317,6 +325,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     synthetic.add_argument("--verdict-tests", type=int, metavar="N", help="tests per cell for podium's own verdicts")
     synthetic.set_defaults(run=run_reproduce_synthetic)
+
+    completion = commands.add_parser("completion", help="print a script that completes podium in your shell")
+    completion.add_argument("shell", choices=SHELLS, help='bash: eval "$(podium completion bash)"')
+    completion.set_defaults(run=run_completion)
     return parser
 
 
