@@ -37,7 +37,7 @@ dist: setup ## build the sdist and the wheel into dist/
 	$(BIN)/python -m build --outdir dist
 
 docs: setup ## build the documentation site into site/
-	$(BIN)/mkdocs build --strict --clean --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
 	@echo "Written: site/index.html (open it in a browser)"
 
 coverage: setup ## run the tests and show the lines they miss

@@ -41,7 +41,9 @@ def argument_row(action: argparse.Action) -> str:
     if action.choices is not None:
         value = " or ".join(map(str, action.choices))
     takes_value = action.nargs != 0
-    written = ", ".join(f"{option} {value}" if takes_value else option for option in action.option_strings) or str(value)
+    written = ", ".join(f"{option} {value}" if takes_value else option for option in action.option_strings) or str(
+        value
+    )
     shown = (action.help or "") % {"default": action.default, "prog": ""} if action.help else ""
     if action.required and action.option_strings:
         shown = f"required; {shown}"

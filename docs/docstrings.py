@@ -11,7 +11,8 @@ from typing import Any
 
 from griffe import Extension, Object
 
-SECTIONS = ("Parameters", "Attributes", "Returns", "Raises")
+SECTIONS = ("Parameters", "Attributes")
+TYPES = ("int", "float", "str", "bool", "tuple", "sequence", "array", "dict", "callable", "object", "Log", "{")
 ITEM = re.compile(r"(?P<names>[\w*]+(?:, [\w*]+)*) : (?P<text>.+)")
 
 
@@ -32,6 +33,10 @@ def spread(docstring: str) -> str:
     log
         the rows,
         all of them
+    >>> spread(
+    ...     "Parameters\\n----------\\nk : int\\n    How many."
+    ... ) == "Parameters\\n----------\\nk : int\\n    How many."
+    True
     """
     lines, section, out = docstring.split("\n"), False, []
     for place, line in enumerate(lines):
@@ -39,5 +44,7 @@ def spread(docstring: str) -> str:
         if following and set(following) == {"-"}:
             section = line in SECTIONS
         item = ITEM.fullmatch(line) if section else None
+        if item and item["text"].startswith(TYPES) and following.startswith("    "):  # NumPy's own form
+            item = None
         out += [item["names"], "    " + item["text"]] if item else [line]
     return "\n".join(out)

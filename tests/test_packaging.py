@@ -1,4 +1,4 @@
-"""What the package promises of itself: versions, typing, licence, citation, and the lowest versions it is tested with."""
+"""What the package promises of itself: its version, types and citation, and the lowest versions it is tested with."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def test_the_sdist_holds_all_that_the_tests_and_the_docs_need(built: Path) -> No
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {
-        "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "Makefile", "mkdocs.yml", "docs/index.md",
-        "tests/release/test_wheel.py", ".ci/lowest.txt", "src/podium/py.typed", "pyproject.toml",
+        "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "Makefile", "mkdocs.yml",
+        "docs/index.md", "tests/release/test_wheel.py", ".ci/lowest.txt", "src/podium/py.typed", "pyproject.toml",
     }  # fmt: skip
     assert wanted - names == set()
     assert not [name for name in names if name.startswith((".venv", "site/", "dist/"))]
@@ -85,7 +85,7 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert tracked - set(names) == set()
 
 
-def test_the_readme_makes_no_promise_that_a_package_index_cannot_show(wheel: Path) -> None:
+def test_the_metadata_names_the_version_and_few_requirements(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
         text = archive.read(metadata).decode()
@@ -98,7 +98,9 @@ def test_the_readme_makes_no_promise_that_a_package_index_cannot_show(wheel: Pat
 
 def test_the_core_is_small_and_has_few_dependencies(python: Path, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(LOG)
-    run(python.parent / "podium", "compare", "log.csv", "--policy", "a=uniform", "--policy", "b=logged", folder=tmp_path)
+    run(
+        python.parent / "podium", "compare", "log.csv", "--policy", "a=uniform", "--policy", "b=logged", folder=tmp_path
+    )
     code = (
         "import importlib.metadata as m, json, sysconfig;"
         "print(json.dumps([sorted({d.name for d in m.distributions()}), sysconfig.get_path('platlib')]))"
