@@ -99,7 +99,14 @@ def test_the_metadata_names_the_version_and_few_requirements(wheel: Path) -> Non
 def test_the_core_is_small_and_has_few_dependencies(python: Path, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(LOG)
     run(
-        python.parent / "podium", "compare", "log.csv", "--policy", "a=uniform", "--policy", "b=constant:sms", folder=tmp_path
+        python.parent / "podium",
+        "compare",
+        "log.csv",
+        "--policy",
+        "a=uniform",
+        "--policy",
+        "b=constant:sms",
+        folder=tmp_path,
     )
     code = (
         "import importlib.metadata as m, json, sysconfig;"
