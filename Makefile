@@ -1,9 +1,13 @@
 # Every command of the project. Needs Python 3.11 or newer, pip and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# What `make test-lowest` runs: the library on all its inputs, and the experiments' kernel and runner.
+LOWEST := test_log test_policies test_baselines test_methods test_compare test_verdicts test_gated test_gate \
+	test_planning test_diagnostics test_degrade test_scores test_theory test_bandits test_bad_input test_odd_input \
+	test_cli experiments/test_kernel experiments/test_runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-system coverage lint format calibration bench bench-large clean
+.PHONY: help setup demo test test-slow test-system test-lowest test-release dist docs coverage lint format calibration bench bench-large clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,8 +23,22 @@ test: setup ## run every test that needs only pip
 test-slow: setup ## run the statistical tests of many runs
 	@$(BIN)/python -m pytest -m slow || { status=$$?; [ $$status -eq 5 ] && echo "no slow tests yet"; }
 
-test-system: setup ## run the tests that need Java or Chromium
+test-system: setup ## run the tests that need Java, Chromium or other shells
 	$(BIN)/python -m pytest -m system tests
+
+test-lowest: .lowest/.ready ## run the tests of the library with the lowest versions that it supports
+	.lowest/bin/python -m pytest $(LOWEST:%=tests/%.py)
+
+test-release: setup ## build the package, install the wheel alone in a clean environment, and use it
+	$(BIN)/python -m pytest -m release tests/release
+
+dist: setup ## build the sdist and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
+docs: setup ## build the documentation site into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean --quiet
+	@echo "Written: site/index.html (open it in a browser)"
 
 coverage: setup ## run the tests and show the lines they miss
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
@@ -45,7 +63,7 @@ bench-large: setup ## measure the engine on 1e8 generated rows (25 GB of disk, h
 	$(BIN)/python bench/engines.py --large
 
 clean: ## remove all that these commands have made
-	rm -rf .venv .bench dist build podium-demo .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage
+	rm -rf .venv .lowest .bench dist build site podium-demo .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A Python without ensurepip (Debian without python3-venv) lends its own pip.
@@ -59,6 +77,14 @@ clean: ## remove all that these commands have made
 			&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints/cpu-torch.txt --editable '.[dev]'
+	@touch $@
+
+# The lowest versions live in an environment of their own, beside the newest ones in .venv.
+.lowest/.ready: pyproject.toml .ci/lowest.txt | setup
+	@echo "Installing the lowest versions into .lowest ..."
+	@[ -x .lowest/bin/python ] || $(BIN)/python -m venv --without-pip .lowest
+	@$(BIN)/python -m pip --python .lowest/bin/python install --quiet --constraint .ci/lowest.txt \
+		--editable '.[parquet,duckdb,sklearn,cluster]' polars pytest hypothesis
 	@touch $@
 
 # Open Bandit Pipeline lives in an environment of its own: it declares Python < 3.11 and wants torch.

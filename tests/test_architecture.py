@@ -18,7 +18,7 @@ FLOW = [
     "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "report.scales", "report.charts",
     "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks", "plots", "sampling", "labelled",
     "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts", "episodes",
-    "cli",
+    "completion", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "progress", "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",

@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, states, check, plan, studio, reproduce.
+"""The command `podium`: demo, compare, evaluate, states, check, plan, studio, reproduce, completion.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from podium import __version__
 from podium.compare import compare, plan
 from podium.comparison import Comparison
+from podium.completion import SHELLS
 from podium.diagnostics import diagnose
 from podium.display import Table, printable, wrap
 from podium.engines import NAMES
@@ -228,6 +229,13 @@ def show_written(folder: Path, table: Table | None) -> int:
     if table is not None:
         print(table.text(terminal_width()))
     print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
+    return 0
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    from podium.completion import completion_script
+
+    print(completion_script(build_parser(), options.shell))
     return 0
 
 
@@ -451,6 +459,10 @@ def build_parser() -> argparse.ArgumentParser:
     rl.add_argument("--sb3-defaults", choices=["paper", "current"], default="paper", help="whose hyperparameters")
     rl.add_argument("--constant", type=float, default=0.0, metavar="C", help="divide by p + C, as the authors' 1e-6")
     rl.set_defaults(run=run_reproduce_rl)
+
+    completion = commands.add_parser("completion", help="print a script that completes podium in your shell")
+    completion.add_argument("shell", choices=SHELLS, help='bash: eval "$(podium completion bash)"')
+    completion.set_defaults(run=run_completion)
     return parser
 
 

@@ -84,10 +84,12 @@ def is_missing(column: Column) -> NDArray[np.bool_]:
 
 def is_unequal(value: Any) -> bool:
     """Whether a value differs from itself, as nan does."""
+    if isinstance(value, np.ndarray):
+        return False
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA, arrays
-        return not isinstance(value, np.ndarray)
+    except (TypeError, ValueError):  # pandas.NA
+        return True
 
 
 def labels_column(values: Any, what: str, *, mixed_hint: str = "") -> Column:

@@ -1,0 +1,61 @@
+"""What the package promises of itself: its version, types and citation, and the lowest versions it is tested with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import podium
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9-]+)>=(?P<version>[0-9.]+)")
+
+
+def lower_bounds() -> dict[str, str]:
+    """Every package that pyproject.toml names with its lowest version, extras included."""
+    lines = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
+    return {m["name"]: m["version"] for m in map(REQUIREMENT.match, lines) if m}
+
+
+def lowest_versions() -> dict[str, str]:
+    """The versions of .ci/lowest.txt."""
+    lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def parts(version: str) -> tuple[int, ...]:
+    numbers = [int(n) for n in version.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def test_the_lowest_versions_that_are_tested_are_the_bounds_that_are_declared() -> None:
+    bounds, tested = lower_bounds(), lowest_versions()
+    assert {name for name in tested if name not in bounds} == {"pyparsing"}
+    assert {n: v for n, v in tested.items() if n in bounds and parts(v) != parts(bounds[n])} == {}
+
+
+def test_every_dependency_of_the_core_is_tested_at_its_lowest_version() -> None:
+    core = {re.split("[>=<]", line)[0] for line in PROJECT["dependencies"]}
+    assert core <= set(lowest_versions())
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {podium.__version__}\n" in citation
+    title = "Offline Policy Comparison under Limited Historical Agent-Environment Interactions"
+    assert f'"{title}"' in citation
+    assert [name for name in ("Dereventsov", "Daws", "Webster") if f"family-names: {name}" not in citation] == []
+
+
+def test_the_changelog_has_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## [{podium.__version__}]" in changelog
+
+
+def test_the_package_is_marked_as_typed() -> None:
+    assert (ROOT / "src" / "podium" / "py.typed").exists()
+    assert "Typing :: Typed" in PROJECT["classifiers"]
