@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
-    "specs", "sql", "baselines", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
+    "specs", "sql", "baselines", "belief", "estimated", "estimators", "moments", "display", "estimate", "bootstrap", "pairs", "verdicts",
     "resampling", "gated", "evidence", "prior", "posterior", "judge", "gate", "comparison", "influence", "planning",
     "compare", "states", "assumption", "theory", "scores", "diagnostics", "report", "bandits", "simulator", "demo",
     "cli",

@@ -13,6 +13,7 @@ from podium.drafts import Policy
 from podium.errors import PodiumError
 from podium.estimate import Estimates, evaluate
 from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
+from podium.estimated import PropensityEstimate, estimate_propensities
 from podium.io import read_log
 from podium.log import Log
 from podium.planning import Plan
@@ -40,11 +41,13 @@ __all__ = [
     "Plan",
     "PodiumError",
     "Policy",
+    "PropensityEstimate",
     "StateComparison",
     "bandits",
     "compare",
     "compare_states",
     "diagnose",
+    "estimate_propensities",
     "evaluate",
     "kendall",
     "plan",

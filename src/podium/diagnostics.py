@@ -167,6 +167,7 @@ class Diagnosis:
     def tables(self) -> list[Table]:
         """What there is to show."""
         tables = [self.log_table()]
+        tables += [] if self.log.estimated is None else self.log.estimated.tables()
         tables += [self.coverage_table()] if self.coverage else []
         tables += [self.pairs_table()] if self.pairs else []
         tables += [self.sensitivity_table()] if self.sensitivity else []
@@ -187,6 +188,7 @@ class Diagnosis:
 KNOWN = {
     "full": "the whole behaviour policy is known",
     "logged": "known for the logged actions",
+    "estimated": "learned from this log, not known",
     "none": "unknown: only LDE and DiM can be used",
 }
 
@@ -203,7 +205,7 @@ def diagnose(log: Log, policies: Any = None, **options: Any) -> Diagnosis:
         assert result.basis is not None
         log, resolved = result.log, result.basis.policies
     else:
-        given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+        given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
         log, resolved = prepare(log, policies, **given)
     gates = Gates(log, resolved)
     pairs: tuple[PairCheck, ...] = ()

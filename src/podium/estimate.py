@@ -378,7 +378,7 @@ def evaluate(
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
-    log, resolved = prepare(log, policies, behavior, actions)
+    log, resolved = prepare(log, policies, behavior, actions, seed=seed)
     results, unavailable = try_methods(
         log, resolved, methods, baseline, normalize=normalize, duplicates=duplicates, seed=seed
     )
@@ -395,7 +395,12 @@ def evaluate(
 
 
 def prepare(
-    log: Log, policies: Any, behavior: Any = None, actions: Sequence[Any] = (), unit: str | None = None
+    log: Log,
+    policies: Any,
+    behavior: Any = None,
+    actions: Sequence[Any] = (),
+    unit: str | None = None,
+    seed: int = 0,
 ) -> tuple[Log, PolicySet]:
     """The log with the options that a call adds to it, and every policy on its rows."""
     if not isinstance(log, Log):
@@ -405,11 +410,13 @@ def prepare(
         )
     if len(actions):
         log = log.with_action_space(actions)
-    if behavior is not None:
-        log = log.with_behavior(behavior)
     if unit is not None:
         log = log.with_units(unit)
-    return resolve_policies(log, policies)
+    if behavior is not None:
+        log = log.with_behavior(behavior, seed)
+    log, resolved = resolve_policies(log, policies)
+    doubts = () if log.estimated is None else log.estimated.warnings
+    return log, PolicySet(resolved.policies, (*doubts, *resolved.warnings))
 
 
 def value_table(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from podium.errors import PodiumError
@@ -45,12 +47,34 @@ def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[s
 
 
 def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, units: float, seed: int) -> Judgement:
-    """What a procedure says of every pair; the classical ones judge the row terms of the main method."""
+    """What a procedure says of every pair; the classical ones judge the row terms of the main method.
+
+    Estimated propensities are not knowledge: posterior and gated verdicts do without them, and they may only silence.
+    """
+    if log.estimated is not None:
+        if procedure in JUDGES:
+            found = judge(log.without_estimate(), policies, procedure, main, units, seed)
+            return silence_seekers(found, Gates(log, policies).t_p)
+        found = classical(main, units, procedure, seed)
+        note = "The errors take the estimated propensities as if they were known"
+        return replace(found, notes=(*found.notes, note)) if main.estimator.uses_propensity else found
     if procedure == "posterior":
         return by_posterior(log, policies, seed)
     if procedure == "gated":
         return gated(log, policies)
     return classical(main, units, procedure, seed)
+
+
+def silence_seekers(found: Judgement, t_p: float) -> Judgement:
+    """A judgement made without estimated propensities, silent where they suggest that the logger seeks reward."""
+    note = "Estimated propensities serve IPS and DRE; a verdict they can only silence"
+    silent = found.silent
+    if abs(t_p) > ALARM:
+        reason = f"The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f}), and they are no proof"
+        silent = tuple(other or reason for other in silent)
+    figures = {**found.figures, "t_p": max(found.figures["t_p"], t_p, key=abs)}
+    figures["alarm"] = figures["alarm"] or abs(t_p) > ALARM
+    return replace(found, silent=silent, notes=(*found.notes, note), figures=figures)
 
 
 def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:

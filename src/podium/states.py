@@ -163,7 +163,7 @@ def compare_states(
             f"delta must not be negative; it is {delta!r}",
             hint="it is a threshold on a product of differences.",
         )
-    log, resolved = prepare(log, policies, behavior, actions)
+    log, resolved = prepare(log, policies, behavior, actions, seed=seed)
     terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
     states = log.state_codes[terms.rows]
     sums = merge(GroupSums.of(block, states[part], log.n_states) for part, block in terms.blocks())
