@@ -160,15 +160,20 @@ def find_doubts(b: Belief, log: Log, counts: Codes) -> list[Doubt]:
 
 
 def calibration_curve(behavior: Floats, actions: Codes) -> tuple[tuple[Bin, ...], float, float]:
-    """The curve over bins that each expect the same number of rows, the share of rows misplaced, and chi-square."""
-    n, a = behavior.shape
-    hit = np.zeros((n, a))
-    hit[np.arange(n), actions] = 1.0
-    order = np.argsort(behavior, axis=None, kind="stable")
-    p, y = behavior.ravel()[order], hit.ravel()[order]
-    edge = np.minimum((np.cumsum(p) / n * BINS * (1 - 1e-12)).astype(np.int64), BINS - 1)
-    size = np.bincount(edge, minlength=BINS)
-    expected, seen, spread = (np.bincount(edge, w, minlength=BINS) for w in (p, y, p * (1 - p)))
+    """The curve over bins that expect about the same number of rows, the share of rows misplaced, and chi-square.
+
+    Cells of equal probability stay in one bin, whatever the order of the rows.
+    """
+    n = len(behavior)
+    distinct, cell = np.unique(np.round(behavior, 9), return_inverse=True)
+    cells = np.bincount(cell.ravel()).astype(np.float64)
+    hits = np.bincount(cell.reshape(behavior.shape)[np.arange(n), actions], minlength=len(cells))
+    mass = distinct * cells
+    middle = np.cumsum(mass) - mass / 2
+    edge = np.minimum((middle / n * BINS).astype(np.int64), BINS - 1)
+    size, expected, seen, spread = (
+        np.bincount(edge, w, minlength=BINS) for w in (cells, mass, hits, mass * (1 - distinct))
+    )
     curve = tuple(
         Bin(float(expected[b] / size[b]), float(seen[b] / size[b]), int(size[b])) for b in range(BINS) if size[b]
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from podium.belief import HIDDEN
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
 from podium.gated import ALARM, Gates, gated
@@ -49,12 +50,15 @@ def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[s
 def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, units: float, seed: int) -> Judgement:
     """What a procedure says of every pair; the classical ones judge the row terms of the main method.
 
-    Estimated propensities are not knowledge: posterior and gated verdicts do without them, and they may only silence.
+    Estimated propensities are not knowledge. If they are believable the posterior takes them for the logger's habits;
+    otherwise, and in the gated procedure, verdicts do without. Where they seek reward they silence every pair.
     """
     if log.estimated is not None:
         if procedure in JUDGES:
-            found = judge(log.without_estimate(), policies, procedure, main, units, seed)
-            return silence_seekers(found, Gates(log, policies).t_p)
+            used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
+            plain = log.taken_as_known() if used else log.without_estimate()
+            found = judge(plain, policies, procedure, main, units, seed)
+            return silence_seekers(found, Gates(log, policies).t_p, USED if used else UNUSED)
         found = classical(main, units, procedure, seed)
         note = "The errors take the estimated propensities as if they were known"
         return replace(found, notes=(*found.notes, note)) if main.estimator.uses_propensity else found
@@ -65,9 +69,12 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
     return classical(main, units, procedure, seed)
 
 
-def silence_seekers(found: Judgement, t_p: float) -> Judgement:
-    """A judgement made without estimated propensities, silent where they suggest that the logger seeks reward."""
-    note = "Estimated propensities serve IPS and DRE; a verdict they can only silence"
+USED = "The estimated propensities are taken for the logger's habits, which assumes that " + HIDDEN
+UNUSED = "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair"
+
+
+def silence_seekers(found: Judgement, t_p: float, note: str) -> Judgement:
+    """A judgement that is silent where estimated propensities suggest that the logger seeks reward."""
     silent = found.silent
     if abs(t_p) > ALARM:
         reason = f"The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f}), and they are no proof"

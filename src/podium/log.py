@@ -316,6 +316,10 @@ class Log:
         """The same log without estimated propensities."""
         return self if self.estimated is None else self._copy(propensities=None, behavior=None, estimated=None)
 
+    def taken_as_known(self) -> Log:
+        """The same log without the label that its propensities are estimated."""
+        return self._copy(estimated=None)
+
     def with_units(self, column: str) -> Log:
         """The same log with a column of its file or frame as the unit that makes rows dependent."""
         if column not in self.columns and column not in self.state_columns:
