@@ -181,7 +181,10 @@ def test_a_model_that_misses_the_state_is_not_believed() -> None:
     log, _ = drawn()
     found = podium.estimate_propensities(log, "frequencies")  # every state is seen once
     assert found.belief.verdict == "do not use"
-    assert re.fullmatch(r"the estimate misses how state\[\d\] goes with action \d \(z = \d+\.\d\)", doubts(log, "frequencies")["balance"])
+    assert re.fullmatch(
+        r"the estimate misses how state\[\d\] goes with action \d \(z = \d+\.\d\)",
+        doubts(log, "frequencies")["balance"],
+    )
 
 
 def test_few_rows_are_not_believed() -> None:
@@ -331,3 +334,76 @@ def test_one_row_cannot_be_learned_from() -> None:
     log, _ = drawn()
     with pytest.raises(podium.PodiumError, match="folds must be a whole number from 2 on; it is 1"):
         podium.estimate_propensities(log, folds=1)
+
+
+# --- what verdicts do with it --------------------------------------------------------------------------------------
+
+
+def seeker(rows: int, seed: int = 0) -> tuple[podium.Log, dict[str, Any]]:
+    """A logger that prefers what pays in the state, and two policies: play that, or the opposite."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    good = (x > 0).astype(int)
+    taken = np.where(rng.random(rows) < 0.75, good, 1 - good)
+    log = podium.Log(np.round(x, 6), taken, 1.0 * (taken == good) + 0.5 * rng.normal(size=rows))
+    return log, {"good": good, "bad": 1 - good}
+
+
+def test_under_a_logger_that_seeks_reward_a_believable_estimate_lets_dre_confirm() -> None:
+    log, policies = seeker(400)
+    without = podium.compare(log, policies)
+    estimated = podium.compare(log, policies, behavior="estimate:boosting")
+    assert estimated.log.estimated.belief.verdict == "believable"
+    assert estimated.basis is not None
+    assert estimated.basis.judgement.figures["t_p"] > 3
+    assert (estimated.best, estimated.pairs[0].verdict) == ("good", "better")
+    assert without.basis is not None
+    assert abs(without.basis.judgement.figures["t_p"]) < 3  # shares alone do not show it
+
+
+def test_an_estimate_that_is_not_believed_can_only_silence() -> None:
+    log, policies = seeker(400)
+    found = podium.estimate_propensities(log, Sure())
+    assert found.belief.verdict == "do not use"
+    result = podium.compare(log, policies, behavior=found)
+    assert result.pairs[0].verdict == "cannot tell"
+    assert re.fullmatch(
+        r"The logger seems to seek reward by the estimated propensities \(T_p = \d+\.\d\), and they are no proof",
+        result.pairs[0].reasons[0],
+    )
+    assert "The verdicts do without the estimated propensities" in " ".join(result.settings["notes"])
+
+
+class Sure:
+    """Knows the logger's taste, and overstates it everywhere but where rows are few."""
+
+    classes_ = np.arange(2)
+
+    def fit(self, states: Any, actions: Any) -> Sure:
+        return self
+
+    def predict_proba(self, states: Any) -> Any:
+        p = np.where(np.abs(states[:, 0]) > 1, 0.999, 0.5)
+        one = np.where(states[:, 0] > 0, p, 1 - p)
+        return np.column_stack([1 - one, one])
+
+
+@pytest.mark.parametrize("procedure", ["posterior", "gated"])
+def test_an_estimate_never_adds_to_the_gated_verdict(procedure: str) -> None:
+    log, _ = drawn(rows=300, strength=0.5)
+    policies = {"one": "constant:1", "two": "constant:2", "uniform": "uniform"}
+    plain = podium.compare(log, policies, verdicts=procedure)
+    result = podium.compare(log, policies, verdicts=procedure, behavior="estimate")
+    if procedure == "gated":
+        assert [p.difference for p in result.pairs] == [p.difference for p in plain.pairs]
+    assert "estimated" in " ".join(result.settings["notes"])
+
+
+def test_classical_verdicts_say_that_they_take_the_estimate_at_its_word() -> None:
+    log, _ = drawn(rows=300)
+    policies = {"one": "constant:1", "two": "constant:2"}
+    note = "The errors take the estimated propensities as if they were known"
+    by_dre = podium.compare(log, policies, "DRE", verdicts="paired t", behavior="estimate")
+    by_lde = podium.compare(log, policies, "LDE", verdicts="paired t", behavior="estimate")
+    assert note in by_dre.settings["notes"]
+    assert note not in by_lde.settings["notes"]

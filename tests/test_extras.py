@@ -34,7 +34,8 @@ CASES: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], str, str]] = {
     "estimating propensities": (
         ("sklearn",),
         lambda _: podium.estimate_propensities(LOG),
-        "scikit-learn is not installed; estimating propensities by logistic (estimate:frequencies does without) needs it",
+        "scikit-learn is not installed; estimating propensities by logistic (estimate:frequencies does without) "
+        "needs it",
         "podium[sklearn]",
     ),
     "a skops model": (

@@ -12,8 +12,8 @@ from podium.diagnostics import Diagnosis, diagnose
 from podium.drafts import Policy
 from podium.errors import PodiumError
 from podium.estimate import Estimates, evaluate
-from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.estimated import PropensityEstimate, estimate_propensities
+from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.io import read_log
 from podium.log import Log
 from podium.planning import Plan

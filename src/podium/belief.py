@@ -89,7 +89,7 @@ class Belief:
 
     @property
     def verdict(self) -> str:
-        """"believable", "with care" or "do not use"."""
+        """ "believable", "with care" or "do not use"."""
         if any(d.grave for d in self.doubts):
             return "do not use"
         return "with care" if self.doubts else "believable"
@@ -143,7 +143,9 @@ def find_doubts(b: Belief, log: Log, counts: Codes) -> list[Doubt]:
         meaning = f"{b.rows} rows are too few to learn how actions were chosen"
         found.append(Doubt("few rows", True, meaning, "Use LDE, which needs no propensities"))
     if b.calibration_p < RARE_CHANCE and b.calibration_error > MISCALIBRATED:
-        meaning = f"the probabilities are not those with which actions occur ({b.calibration_error:.0%} of rows misplaced)"
+        meaning = (
+            f"the probabilities are not those with which actions occur ({b.calibration_error:.0%} of rows misplaced)"
+        )
         found.append(Doubt("calibration", True, meaning, "Try another model, such as estimate:boosting"))
     if b.balance_z > b.balance_limit:
         action, feature = b.balance_at
@@ -183,7 +185,7 @@ def calibration_curve(behavior: Floats, actions: Codes) -> tuple[tuple[Bin, ...]
 
 
 def balance(log: Log, behavior: Floats, features: Floats, counts: Codes) -> tuple[Floats, int]:
-    """(A, d) z of sum_n (1[a_n = a] / p(a|s_n) - 1) x_n, its variance as the estimate itself implies; 0 for rare actions.
+    """(A, d) z of sum_n (1[a_n = a] / p(a|s_n) - 1) x_n, its variance as the estimate implies; 0 for rare actions.
 
     The features come with a first column of ones. Unit clusters are ignored: rows of a unit share states, not draws.
     """

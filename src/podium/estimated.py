@@ -74,7 +74,11 @@ class PropensityEstimate:
             ["verdict", b.verdict, f"by {self.model}, {self.folds} folds"],
             ["log loss", number(b.log_loss), f"each action's share alone: {number(b.share_log_loss)}"],
             ["gain", number(b.gain_z, 1), "z; beyond 2 the states help to predict the action"],
-            ["misplaced", share(b.calibration_error), f"of rows by the calibration curve (by chance: {b.calibration_p:.2g})"],
+            [
+                "misplaced",
+                share(b.calibration_error),
+                f"of rows by the calibration curve (by chance: {b.calibration_p:.2g})",
+            ],
             ["imbalance", number(b.balance_z, 1), f"z; chance stays below {number(b.balance_limit, 1)}"],
             ["tiny", share(b.tiny_share), f"of rows have p below .01; the least is {b.least:.2g}"],
             ["effective rows", share(b.ess_share), "of the rows count under the weights 1/p"],
@@ -183,10 +187,7 @@ def calibrate(raw: Floats, shares: Floats, actions: Codes, fold: Codes, folds: i
     rows = np.arange(len(raw))
     tempered = [temper(raw, c) for c in POWERS]
     losses = np.stack(  # (powers, shares, N)
-        [
-            [-np.log((1 - e) * q[rows, actions] + e * shares[rows, actions]) for e in SHARES]
-            for q in tempered
-        ]
+        [[-np.log((1 - e) * q[rows, actions] + e * shares[rows, actions]) for e in SHARES] for q in tempered]
     )
     result = np.empty_like(raw)
     for k in range(folds):

@@ -108,8 +108,8 @@ BAD = {
     ),
     "too few actions": (
         {"n_actions": 2, "action": np.array([0, 1, 3] + [0] * 57)},
-        "bandit_feedback['action'] must lie in 0..1; row 3 holds 3 (1 row)\n\nHint: n_actions is the size of the action "
-        "space.",
+        "bandit_feedback['action'] must lie in 0..1; row 3 holds 3 (1 row)\n\nHint: n_actions is the size of the "
+        "action space.",
     ),
     "shape": (
         {"pi_b": np.ones((60, 3, 1)) / 3},

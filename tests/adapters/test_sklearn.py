@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from skops import io as skops_io
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from skops import io as skops_io
 
 import podium
 from podium.cli import main
@@ -50,7 +50,9 @@ def test_a_skops_pipeline_is_the_policy_that_the_object_is(tmp_path: Path, capsy
 def test_columns_follow_the_classes_of_the_model_not_the_log(tmp_path: Path) -> None:
     """A model whose classes come in another order than the log's actions, and know one action less."""
     log = written(tmp_path / "log.csv").with_action_space(["sms", "visit", "call"])
-    model = RandomForestClassifier(5, random_state=0).fit(log.to_frame()[["age"]], np.where(log.actions == "sms", "call", log.actions))
+    model = RandomForestClassifier(5, random_state=0).fit(
+        log.to_frame()[["age"]], np.where(log.actions == "sms", "call", log.actions)
+    )
     assert model.classes_.tolist() == ["call", "visit"]
     chances = model.predict_proba(log.to_frame()[["age"]])
     ips = podium.evaluate(log, {"new": model}, ["IPS"]).values["new"]["IPS"]

@@ -95,7 +95,7 @@ def test_there_and_back_nothing_changes(ending: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.action_codes, log.action_codes)
     np.testing.assert_array_equal(again.rewards, log.rewards)
     np.testing.assert_array_equal(again.propensities, log.propensities)
-    np.testing.assert_array_equal(list(again.state_columns.values())[0], log.state_columns["state"])
+    np.testing.assert_array_equal(next(iter(again.state_columns.values())), log.state_columns["state"])
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,11 @@ def test_the_command_takes_both(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 BAD: dict[str, tuple[str, str, str]] = {
     "no bar": ("a.vw", "1:0:0.5 age:1\n", "a.vw: line 1 has no '|'\n\nHint: features follow a '|': 2:-1:0.5 | age:41"),
-    "bad label": ("a.vw", "1:0:0.5 | a\n1:x:0.5 | a\n", "a.vw: line 2 has the label '1:x:0.5'\n\nHint: " + vowpal.LABEL_HINT),
+    "bad label": (
+        "a.vw",
+        "1:0:0.5 | a\n1:x:0.5 | a\n",
+        "a.vw: line 2 has the label '1:x:0.5'\n\nHint: " + vowpal.LABEL_HINT,
+    ),
     "no label": ("a.vw", "1:0:0.5 | a\n| a\n", "a.vw: line 2 has no label\n\nHint: " + vowpal.LABEL_HINT),
     "two labels": (
         "a.vw",
@@ -182,8 +186,8 @@ BAD: dict[str, tuple[str, str, str]] = {
     "not JSON": (
         "a.dsjson",
         "{}\n{,}\n",
-        "a.dsjson: line 2 is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-        "\n\nHint: dsjson is one JSON object per line.",
+        "a.dsjson: line 2 is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 "
+        "(char 1)\n\nHint: dsjson is one JSON object per line.",
     ),
     "no cost": (
         "a.dsjson",
@@ -193,14 +197,14 @@ BAD: dict[str, tuple[str, str, str]] = {
     "a and p": (
         "a.dsjson",
         '{"_label_cost": 1, "_labelIndex": 0, "a": [1, 2], "p": [1]}\n',
-        "a.dsjson: line 1 lists 2 actions in 'a' and 1 probabilities in 'p'\n\nHint: 'p' holds one probability for each "
-        "action of 'a'.",
+        "a.dsjson: line 1 lists 2 actions in 'a' and 1 probabilities in 'p'\n\nHint: 'p' holds one probability for "
+        "each action of 'a'.",
     ),
     "drops": (
         "a.dsjson",
         '{"_label_cost": 1, "_labelIndex": 0, "pdrop": 0.5}\n{"_label_cost": 1, "_labelIndex": 0}\n',
-        "a.dsjson: line 2 has pdrop 0, earlier lines 0.5\n\nHint: rows that were dropped at different rates do not stand "
-        "for one population; split the file.",
+        "a.dsjson: line 2 has pdrop 0, earlier lines 0.5\n\nHint: rows that were dropped at different rates do not "
+        "stand for one population; split the file.",
     ),
 }
 
@@ -229,7 +233,10 @@ PREDICTIONS = {
         "p.txt: the sum of a row's probabilities must be 1; row 1 holds -0.8 (3 rows)\n\nHint: ",
     ),
     "one number": ("1\n1\n1\n", "p.txt: line 1 is no list of action:probability\n\nHint: "),
-    "too few": ("0:1\n", "p.txt has 1 prediction; the log has 3 rows\n\nHint: predict the log's own rows, in their order."),
+    "too few": (
+        "0:1\n",
+        "p.txt has 1 prediction; the log has 3 rows\n\nHint: predict the log's own rows, in their order.",
+    ),
     "unknown action": (
         "0:0.5,7:0.5\n" * 3,
         "p.txt: line 1 names the action 7, which is no action of the log\n\nHint: it would be 8 in the log; name every "

@@ -68,11 +68,13 @@ def from_action_dists(action_dists: Mapping[str, Any], feedback: Mapping[str, An
     """Policies (N, A) from one `action_dist` (N, A, L) per name."""
     rows = len(np.asarray(feedback["action"]))
     size = int(feedback.get("n_actions") or np.asarray(feedback["action"]).max() + 1)
-    return {name: at_place(f"policy {name!r}", dist, rows, size, places(feedback)) for name, dist in action_dists.items()}
+    return {
+        name: at_place(f"policy {name!r}", dist, rows, size, places(feedback)) for name, dist in action_dists.items()
+    }
 
 
 def to_feedback(log: Log) -> dict[str, Any]:
-    """A `bandit_feedback` from a log; texts of the state become 0/1 columns, actions their place in the action space."""
+    """A `bandit_feedback` from a log; texts of the state become 0/1 columns, actions places in the action space."""
     if log.propensities is None:
         raise PodiumError(
             "Open Bandit Pipeline needs propensities, and the log has none",

@@ -55,7 +55,7 @@ def read_log(path: str | Path, **roles: Any) -> Log:
 
 
 def read_columns(path: str | Path) -> dict[str, Column]:
-    """The columns action, reward, propensity, propensity:<action> and time, as far as the file has them, and features."""
+    """The columns action, reward, propensity, propensity:<action>, time, as far as the file has them, and features."""
     path = Path(path)
     dsjson = str(path).lower().removesuffix(".gz").endswith(".dsjson")
     found = list(read_dsjson(path) if dsjson else read_text_log(path))
@@ -130,7 +130,9 @@ def read_dsjson(path: Path) -> Iterator[Decision]:
         try:
             event = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise PodiumError(f"{place} is not valid JSON: {error}", hint="dsjson is one JSON object per line.") from error
+            raise PodiumError(
+                f"{place} is not valid JSON: {error}", hint="dsjson is one JSON object per line."
+            ) from error
         if not isinstance(event, dict):
             raise PodiumError(f"{place} is no JSON object", hint="dsjson is one JSON object per line.")
         if event.get("_skipLearn") or ("c" not in event and "_label_cost" not in event):
@@ -296,7 +298,9 @@ def read_predictions(path: str | Path, log: Log) -> Floats:
             matrix[n, place[action]] = p
     total = matrix.sum(axis=1)
     off = np.abs(total - 1) > 1e-4  # printed with six digits
-    refuse_rows(f"{path.name}: the sum of a row's probabilities", "must be 1", off | (matrix.min(axis=1) < 0), total, hint)
+    refuse_rows(
+        f"{path.name}: the sum of a row's probabilities", "must be 1", off | (matrix.min(axis=1) < 0), total, hint
+    )
     matrix /= total[:, None]
     return matrix
 
