@@ -1,6 +1,6 @@
 """What estimated propensities are worth: claims, wrong claims and rankings where the log has known, no, or estimated p.
 
-python -m podium.calibration.estimated --logs 12
+python -m podium.calibration.estimated --logs 8
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def run(name: str, rows: int, repetition: int, seed: int) -> tuple[dict[str, Flo
 
 def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure what estimated propensities are worth.")
-    parser.add_argument("--logs", type=int, default=12, help="per cell (default: %(default)s)")
+    parser.add_argument("--logs", type=int, default=8, help="per cell (default: %(default)s)")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--logger", nargs="+", default=list(LOGGERS), choices=LOGGERS)
     parser.add_argument("--seed", type=int, default=0)
