@@ -110,7 +110,7 @@ def examine(log: Log, behavior: Floats, shares: Floats, features: Floats, names:
     curve, error, chi2 = calibration_curve(behavior, log.action_codes)
     counts = np.bincount(log.action_codes, minlength=log.n_actions)
     z, cells = balance(log, behavior, features, counts)
-    worst = np.unravel_index(np.abs(z).argmax(), z.shape) if cells else (0, 0)
+    action, feature = divmod(int(np.abs(z).argmax()), z.shape[1])
     figures = {
         "rows": n,
         "log_loss": float(-np.log(p).mean()),
@@ -120,7 +120,7 @@ def examine(log: Log, behavior: Floats, shares: Floats, features: Floats, names:
         "calibration_p": float(chdtrc(max(len(curve), 1), chi2)),
         "balance_z": float(np.abs(z).max()) if cells else 0.0,
         "balance_limit": float(-ndtri(RARE_CHANCE / 2 / max(cells, 1))),
-        "balance_at": (show_value(log.action_space[worst[0]]), names[worst[1]]),
+        "balance_at": (show_value(log.action_space[action]), names[feature]),
         "tiny_share": float((p < TINY).mean()),
         "least": float(p.min()),
         "ess_share": float((1 / p).sum() ** 2 / (1 / p**2).sum() / n),

@@ -202,7 +202,8 @@ def temper(q: Floats, power: float) -> Floats:
     """Each row of probabilities raised to a power, with sum 1 again."""
     raised: Floats = np.maximum(q, 0.0) ** power
     total = raised.sum(axis=1, keepdims=True)
-    return np.divide(raised, total, out=np.full_like(raised, 1 / q.shape[1]), where=total > 0)
+    result: Floats = np.divide(raised, total, out=np.full_like(raised, 1 / q.shape[1]), where=total > 0)
+    return result
 
 
 # --- models ------------------------------------------------------------------------------------------------------
@@ -260,16 +261,25 @@ class Classifier:
             if len(np.unique(actions)) == 1 or take(states, train).shape[1] == 0:
                 result[test] = shares[test]  # there is nothing to tell apart, or nothing to tell by
                 continue
-            model = clone(self.model)
             with warnings.catch_warnings():
                 if self.own_features:  # an optimum not quite reached shows in the calibration
                     warnings.simplefilter("ignore")
-                model = call("behavior", lambda x, m=model, y=actions: m.fit(x, y), take(states, train)) or model
+                model = fitted(clone(self.model), take(states, train), actions)
             q = np.asarray(call("behavior", model.predict_proba, take(states, test)), dtype=np.float64)
             result[np.ix_(test, np.asarray(model.classes_, dtype=np.int64))] = q
         if not np.isfinite(result).all():
             raise PodiumError("the model of the propensities predicts numbers that are not finite", hint="check it.")
         return result
+
+
+def fitted(model: Any, states: Any, actions: Codes) -> Any:
+    """The model after it has learned which actions are taken in which states."""
+
+    def fit(table: Any) -> None:
+        model.fit(table, actions)
+
+    call("behavior", fit, states)
+    return model
 
 
 def states_table(log: Log) -> Any:

@@ -23,7 +23,7 @@ PYTHON = ROOT / ".bench" / "obp" / "bin" / "python"
 def ask_obp(*files: Path) -> dict[str, dict[str, float]]:
     if not PYTHON.exists():
         pytest.fail("Open Bandit Pipeline is not installed; run: make .bench/obp/.ready", pytrace=False)
-    script = Path(__file__).with_name("obp_values.py")
+    script = ROOT / "bench" / "obp_values.py"
     done = subprocess.run([PYTHON, script, *files], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])

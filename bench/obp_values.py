@@ -1,7 +1,7 @@
 """Runs inside Open Bandit Pipeline's own environment: its values of policies, on its data or on a log of podium's.
 
-.bench/obp/bin/python tests/system/obp_values.py OUT.npz          synthetic data of OBP's own, 10 actions
-.bench/obp/bin/python tests/system/obp_values.py OUT.npz IN.npz   a bandit_feedback and action_dists in IN.npz
+.bench/obp/bin/python bench/obp_values.py OUT.npz          synthetic data of OBP's own, 10 actions
+.bench/obp/bin/python bench/obp_values.py OUT.npz IN.npz   a bandit_feedback and action_dists in IN.npz
 """
 
 import json
