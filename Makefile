@@ -19,7 +19,7 @@ test: setup ## run every test that needs only pip
 test-slow: setup ## run the statistical tests of many runs
 	@$(BIN)/python -m pytest -m slow || { status=$$?; [ $$status -eq 5 ] && echo "no slow tests yet"; }
 
-test-system: setup ## run the tests that need Java or Chromium
+test-system: setup .bench/obp/.ready ## run the tests that need Java or Chromium
 	$(BIN)/python -m pytest -m system tests/system
 
 coverage: setup ## run the tests and show the lines they miss
