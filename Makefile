@@ -23,7 +23,7 @@ test: setup ## run every test that needs only pip
 test-slow: setup ## run the statistical tests of many runs
 	@$(BIN)/python -m pytest -m slow || { status=$$?; [ $$status -eq 5 ] && echo "no slow tests yet"; }
 
-test-system: setup ## run the tests that need Java, Chromium or other shells
+test-system: setup .bench/obp/.ready ## run the tests that need Java, Chromium or other shells
 	$(BIN)/python -m pytest -m system tests
 
 test-lowest: .lowest/.ready ## run the tests of the library with the lowest versions that it supports

@@ -11,7 +11,8 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
-    "specs", "sql", "baselines", "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
+    "specs", "sql", "baselines", "belief", "estimated",
+    "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
     "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "markup", "display",
     "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
     "large", "findings", "study", "gate", "comparison", "influence", "planning", "compare", "bystate", "states",
@@ -86,6 +87,11 @@ def test_the_library_never_imports_the_experiments() -> None:
         assert not {m for m in imported_anywhere(module) if m.startswith("experiments")}, module
     assert not {m for m in imported_at_load("cli") if m.startswith("experiments")}
     assert {m for m in imported_anywhere("cli") if m.startswith("experiments")}, "this test looks at nothing"
+
+
+def test_adapters_are_loaded_when_they_are_used() -> None:
+    for module in FLOW:
+        assert not {m for m in imported_at_load(module) if m.startswith("adapters")}, module
 
 
 def test_imports_of_the_experiments_point_one_way() -> None:

@@ -12,6 +12,7 @@ from podium.diagnostics import Diagnosis, diagnose
 from podium.drafts import Policy
 from podium.errors import PodiumError
 from podium.estimate import Estimates, evaluate
+from podium.estimated import PropensityEstimate, estimate_propensities
 from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.io import read_log
 from podium.log import Log
@@ -41,6 +42,7 @@ __all__ = [
     "Plan",
     "PodiumError",
     "Policy",
+    "PropensityEstimate",
     "ScannedLog",
     "StateComparison",
     "bandits",
@@ -48,6 +50,7 @@ __all__ = [
     "compare_states",
     "diagnose",
     "episodes",
+    "estimate_propensities",
     "evaluate",
     "kendall",
     "plan",

@@ -59,7 +59,8 @@ def compare(
         repeated (state, action), IPS and DRE every draw
     unit : a column whose rows depend on each other (one person, one device); errors are clustered by it
     lower_is_better : the reward is a cost
-    behavior : the behaviour policy in any policy form, if the log does not hold it
+    behavior : the behaviour policy in any policy form, if the log does not hold it; "estimate" or
+        "estimate:MODEL" estimates it (see `podium.estimate_propensities`)
     actions : the action space, in the order that (N, A) columns follow; it must hold every logged action
     joint : claims hold all together with probability `level` (max-T), not each in its share (Benjamini-Hochberg)
     bootstrap : draws of a paired percentile bootstrap of the method's differences, added to each pair

@@ -179,6 +179,7 @@ class Diagnosis:
     def tables(self) -> list[Table]:
         """What there is to show."""
         tables = [self.log_table()]
+        tables += [] if self.log.estimated is None else self.log.estimated.tables()
         tables += [self.coverage_table()] if self.coverage else []
         tables += [self.pairs_table()] if self.pairs else []
         tables += [self.sensitivity_table()] if self.sensitivity else []
@@ -201,6 +202,7 @@ class Diagnosis:
 KNOWN = {
     "full": "the whole behaviour policy is known",
     "logged": "known for the logged actions",
+    "estimated": "learned from this log, not known",
     "none": "unknown: only LDE and DiM can be used",
 }
 
@@ -219,7 +221,7 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
         return look_at(log, PolicySet(()), log_warnings(log))  # a log can be looked at before there is a policy
     if len(named_policies(log, policies)) > 1:
         return examine(compare(log, policies, **options))
-    given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
+    given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
     log, resolved = prepare(log, policies, **given)
     return look_at(log, resolved, (*log_warnings(log), *resolved.warnings))
 

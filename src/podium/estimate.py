@@ -406,7 +406,12 @@ def engine_of(log: Any) -> str:
 
 
 def prepare(
-    log: Log, policies: Any, behavior: Any = None, actions: Sequence[Any] = (), unit: str | None = None
+    log: Log,
+    policies: Any,
+    behavior: Any = None,
+    actions: Sequence[Any] = (),
+    unit: str | None = None,
+    seed: int = 0,
 ) -> tuple[Log, PolicySet]:
     """The log with the options that a call adds to it, and every policy on its rows."""
     if not isinstance(log, Log):
@@ -416,11 +421,13 @@ def prepare(
         )
     if len(actions):
         log = log.with_action_space(actions)
-    if behavior is not None:
-        log = log.with_behavior(behavior)
     if unit is not None:
         log = log.with_units(unit)
-    return resolve_policies(log, policies)
+    if behavior is not None:
+        log = log.with_behavior(behavior, seed)
+    log, resolved = resolve_policies(log, policies)
+    doubts = () if log.estimated is None else log.estimated.warnings
+    return log, PolicySet(resolved.policies, (*doubts, *resolved.warnings))
 
 
 def value_table(

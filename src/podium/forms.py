@@ -111,6 +111,11 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
         from podium.sb3 import read_model_choices
 
         return read_model_choices(name, model, log)
+    if is_regressor(model):
+        raise PodiumError(
+            f"policy {name!r}: {type(model).__name__} predicts numbers, not actions",
+            hint="give a classifier whose classes are the actions; a model of the rewards is a baseline.",
+        )
     states = model_states(model, log)
     if hasattr(model, "predict_proba"):
         matrix = probabilities(call(name, model.predict_proba, states), f"policy {name!r}", 2, policy.proxy)
@@ -124,6 +129,12 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
     answer = call(name, model.predict, states)
     answer = answer[0] if isinstance(answer, tuple) else answer  # (actions, hidden state)
     return read_actions(name, Policy(answer), log)
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether a scikit-learn model says of itself that it predicts numbers."""
+    tags = getattr(model, "__sklearn_tags__", None)
+    return tags is not None and getattr(tags(), "estimator_type", None) == "regressor"
 
 
 def model_states(model: Any, log: Log) -> Any:

@@ -1,4 +1,4 @@
-"""Frames that people bring (pandas, polars, arrow) as plain columns, and back."""
+"""Frames that people bring (pandas, polars, arrow; DuckDB, Spark and lazy ones, collected) as columns, and back."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from podium.columns import INT64, Column, is_unequal, kind_of
 from podium.errors import MissingExtra, PodiumError
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
+MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
 EXTRAS = {"pandas": "sklearn", "polars": "", "pyarrow": "parquet"}
 
 
@@ -56,15 +57,32 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
         texts = [str(name) for name in frame_names(frame)] if is_frame(frame) else []
         if twice := [name for name in texts if texts.count(name) > 1]:
             raise PodiumError(f"the column {twice[0]!r} appears twice", hint="give each column a name of its own.")
-        table = nw.from_native(frame, eager_only=True)
+        table = nw.from_native(frame)
     except TypeError as error:
         raise PodiumError(
             f"columns cannot be read from {type(frame).__module__}.{type(frame).__name__}",
-            hint="give a pandas or polars frame or an arrow table; collect a lazy frame first.",
+            hint="give a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
         ) from error
+    if isinstance(table, nw.LazyFrame):
+        table = collect(table, package_of(frame))
     return {
         str(name): series_to_array(column) for name, column in zip(table.columns, table.iter_columns(), strict=True)
     }
+
+
+def collect(lazy: Any, package: str) -> Any:
+    """The rows of a frame that lives elsewhere, if they are few enough to be fetched."""
+    try:
+        __import__("pyarrow")
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "parquet", f"a frame of {package}") from error
+    table = lazy.head(MOST_LAZY_ROWS + 1).collect("pyarrow")
+    if len(table) > MOST_LAZY_ROWS:
+        raise PodiumError(
+            f"the frame of {package} has more than {MOST_LAZY_ROWS:,} rows, too many to fetch",
+            hint="write it as Parquet and compare that file with engine='duckdb' or engine='spark'.",
+        )
+    return table
 
 
 def series_to_array(series: Any) -> Column:

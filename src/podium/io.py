@@ -20,6 +20,7 @@ from podium.log import Log
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 PARQUET_ENDINGS = (".parquet", ".pq")
+VOWPAL_ENDINGS = (".dsjson", ".vw", ".dsjson.gz", ".vw.gz")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,300}")
 QUOTED = re.compile(r'"[^"]*"')
@@ -43,7 +44,8 @@ def read_log(
 
     Parameters
     ----------
-    path : a file that ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .pq
+    path : a file that ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .pq; or a log of Vowpal Wabbit that
+        ends in .dsjson or .vw (see `podium.adapters.vowpal`)
     state, action, reward, propensity, time, unit : the columns that play these roles; every column that plays
         none, and is no policy (pi_<name>), is state
     actions : the action space, where it holds more than the logged actions; texts are matched to numbers
@@ -83,8 +85,12 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
         columns = read_json_lines(path)
     elif ending in TEXT_ENDINGS:
         columns = read_csv(path, text)
+    elif path.name.lower().endswith(VOWPAL_ENDINGS):
+        from podium.adapters import vowpal
+
+        columns = vowpal.read_columns(path)
     else:
-        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
+        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
         raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
     for name in text:
         if name not in columns:

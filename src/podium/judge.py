@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from podium.belief import HIDDEN
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
 from podium.gated import ALARM, Gates, gated
@@ -17,6 +20,7 @@ JUDGES = ("posterior", "gated")  # procedures that give values of their own, by 
 PROCEDURES = (*JUDGES, *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
 MOST_ROWS = 20_000
+CONFIRMED = 0.9  # how sure DRE must be where an estimated logger seems to seek reward
 
 
 def why_no_posterior(log: Log | ScannedLog, policies: PolicySet) -> str:
@@ -46,12 +50,49 @@ def pick_procedure(log: Log | ScannedLog, policies: PolicySet, wanted: str | Non
 
 
 def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, units: float, seed: int) -> Judgement:
-    """What a procedure says of every pair; the classical ones judge the row terms of the main method."""
+    """What a procedure says of every pair; the classical ones judge the row terms of the main method.
+
+    Estimated propensities are not knowledge. If they are believable the posterior takes them for the logger's habits;
+    otherwise, and in the gated procedure, verdicts do without. Where they seek reward they silence every pair, except
+    those that a believable estimate confirms by DRE.
+    """
+    if log.estimated is not None:
+        if procedure in JUDGES:
+            used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
+            plain = log.taken_as_known() if used else log.without_estimate()
+            found = judge(plain, policies, procedure, main, units, seed)
+            return silence_seekers(found, Gates(log, policies), used)
+        found = classical(main, units, procedure, seed)
+        note = "The errors take the estimated propensities as if they were known"
+        return replace(found, notes=(*found.notes, note)) if main.estimator.uses_propensity else found
     if procedure == "posterior":
         return by_posterior(log, policies, seed)
     if procedure == "gated":
         return gated(Gates(log, policies))
     return classical(main, units, procedure, seed)
+
+
+USED = "The estimated propensities are taken for the logger's habits, which assumes that " + HIDDEN
+UNUSED = "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair"
+
+
+def silence_seekers(found: Judgement, gates: Gates, used: bool) -> Judgement:
+    """A judgement that is silent where estimated propensities suggest that the logger seeks reward, and DRE with a
+    believable estimate is not fairly sure of the same sign."""
+    from scipy.special import stdtr
+
+    t_p, silent, note = gates.t_p, found.silent, USED if used else UNUSED
+    if abs(t_p) > ALARM:
+        confirmed = np.zeros(len(silent), dtype=bool)
+        if used and gates.dre is not None:
+            z = np.sign(found.difference) * gates.dre.difference / gates.dre.std_error
+            confirmed = stdtr(gates.dre.freedom, np.nan_to_num(z)) >= CONFIRMED
+        seeks = f"The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f})"
+        reason = seeks + (", and DRE does not confirm the sign" if used else ", and they are no proof")
+        silent = tuple(other or ("" if ok else reason) for other, ok in zip(silent, confirmed, strict=True))
+    figures = {**found.figures, "t_p": max(found.figures["t_p"], t_p, key=abs)}
+    figures["alarm"] = figures["alarm"] or abs(t_p) > ALARM
+    return replace(found, silent=silent, notes=(*found.notes, note), figures=figures)
 
 
 def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:

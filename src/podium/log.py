@@ -53,6 +53,7 @@ class Log:
     units : (N,) labels: rows of one unit (a person, a device) depend on each other
     columns : the columns of the file or frame that the log was read from, by header
     names : the header that each role ("state", "action", "reward", ...) had there
+    estimated : what `podium.estimate_propensities` found, where the behaviour policy is an estimate
     states_guessed : the state columns are what was left over, so a unit named later is taken out of them
     engine : what read the rows
 
@@ -74,6 +75,7 @@ class Log:
     columns: Mapping[str, Column] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
+    estimated: Any = None
     engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
@@ -189,14 +191,14 @@ class Log:
         refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
         return p
 
-    def _check_behavior(self) -> None:
+    def _check_behavior(self, seed: int = 0) -> None:
         from podium.propensities import (
             resolve_behavior,  # any policy form is allowed, and policies need a log
         )
 
-        enlarged, policy = resolve_behavior(self._copy(behavior=None), self.behavior)
+        enlarged, policy, estimated = resolve_behavior(self._copy(behavior=None), self.behavior, seed)
         full = policy.full(enlarged.n_actions) if policy.has_full else None
-        self._set(action_space=enlarged.action_space, behavior=full)
+        self._set(action_space=enlarged.action_space, behavior=full, estimated=estimated or self.estimated)
         logged = policy.logged
         if self.propensities is None:
             what = "the behaviour policy's probability of the logged action"
@@ -294,7 +296,9 @@ class Log:
 
     @property
     def knows(self) -> str:
-        """What is known of the behaviour policy: "full", "logged" (p_n alone) or "none"."""
+        """What is known of the behaviour policy: "full", "logged" (p_n alone), "estimated" or "none"."""
+        if self.estimated is not None:
+            return "estimated"
         return "full" if self.behavior is not None else "logged" if self.propensities is not None else "none"
 
     def with_actions(self, labels: Sequence[Any]) -> Log:
@@ -325,11 +329,22 @@ class Log:
             twin._set(behavior=behavior)
         return twin
 
-    def with_behavior(self, policy: Any) -> Log:
-        """The same log with this behaviour policy (any policy form), checked against the propensities."""
+    def with_behavior(self, policy: Any, seed: int = 0) -> Log:
+        """The same log with this behaviour policy (any policy form, or "estimate"), checked against the propensities.
+
+        `seed` is that of the folds of an estimate.
+        """
         twin = self._copy(behavior=policy)
-        twin._check_behavior()
+        twin._check_behavior(seed)
         return twin
+
+    def without_estimate(self) -> Log:
+        """The same log without estimated propensities."""
+        return self if self.estimated is None else self._copy(propensities=None, behavior=None, estimated=None)
+
+    def taken_as_known(self) -> Log:
+        """The same log without the label that its propensities are estimated."""
+        return self._copy(estimated=None)
 
     def with_units(self, column: str) -> Log:
         """The same log with a column of its file or frame as the unit that makes rows dependent."""
@@ -347,8 +362,9 @@ class Log:
 
     @classmethod
     def from_frame(cls, frame: Any, **roles: Any) -> Log:
-        """A log from a pandas, polars or arrow frame; see `from_columns` for the roles."""
-        return cls.from_columns(frame_to_columns(frame), frame=frame, **roles)
+        """A log from a pandas, polars, Spark or lazy frame, an arrow table or a DuckDB relation; see `from_columns`
+        for the roles. Frames that live elsewhere are fetched, up to a million rows."""
+        return cls.from_columns(frame_to_columns(frame), frame=frame if is_frame(frame) else None, **roles)
 
     @classmethod
     def from_columns(
@@ -410,6 +426,7 @@ class Log:
             "states": self.n_states,
             "actions": self.n_actions,
             "propensities": self.knows,
+            **({} if self.estimated is None else {"propensity_estimate": self.estimated.to_dict()}),
         }
 
     def _repr_html_(self) -> str:
@@ -431,6 +448,7 @@ class Log:
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
         engine = "" if self.engine == "memory" else f" ({self.engine})"
+        known["estimated"] = "estimated propensities"
         return (
             f"Log{engine}: {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"

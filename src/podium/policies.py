@@ -179,7 +179,8 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
 
 def conflicting_rows(policy: PolicyRows, log: Log) -> str | None:
     """A warning when rows of one (state, action) carry different probabilities."""
-    if len(log.latest) == len(log):
+    fitted = policy.kind == "logged" and log.estimated is not None  # out of fold, so each row has its own
+    if len(log.latest) == len(log) or fitted:
         return None
     differ = int(np.count_nonzero(np.abs(policy.logged[log.overwritten_by] - policy.logged) > AGREE))
     if not differ:

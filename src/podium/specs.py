@@ -1,7 +1,7 @@
 """SPEC strings: policies named on the command line.
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · uniform · logged · sql:EXPRESSION ·
-package.module:object · model.skops · sb3:ALGO:model.zip
+package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from podium.log import Log
 
 FORMS = (
     "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops, "
-    "sb3:ALGO:model.zip"
+    "sb3:ALGO:model.zip, vw:predictions.txt"
 )
+PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 
 
 def parse_spec(spec: str, log: Log) -> Policy:
@@ -33,7 +34,16 @@ def parse_spec(spec: str, log: Log) -> Policy:
         from podium.sb3 import load_model
 
         return Policy(load_model(spec), kind="model")
+    if head == "vw" and rest:
+        from podium.adapters import vowpal
+
+        return Policy(vowpal.read_predictions(rest, log), kind="distribution")
     ending = Path(spec).suffix.lower()
+    if ending in PICKLES:
+        raise PodiumError(
+            f"{Path(spec).name} is a pickle, and reading one can run any code",
+            hint="save the model with skops.io.dump(model, 'model.skops'), or pass the object to podium.compare.",
+        )
     if ending == ".skops":
         return Policy(load_skops(Path(spec)), kind="model")
     from podium.io import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns

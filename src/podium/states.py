@@ -184,7 +184,7 @@ def compare_states(
         large = open_large(log, policies, baseline, behavior, actions, label_states=True)
         return states_in_passes(large, method, baseline, duplicates, true_values, delta, lower_is_better, seed)
     assert not isinstance(log, ScannedLog)
-    log, resolved = prepare(log, policies, behavior, actions)
+    log, resolved = prepare(log, policies, behavior, actions, seed=seed)
     terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
     states = log.state_codes[terms.rows]
     sums = merge(GroupSums.of(block, states[part], log.n_states) for part, block in terms.blocks())

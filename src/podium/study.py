@@ -94,7 +94,7 @@ def examine(
             seed=seed, coverage=coverage,
         )  # fmt: skip
     assert not isinstance(log, ScannedLog)
-    log, resolved = prepare(log, policies, behavior, actions, unit)
+    log, resolved = prepare(log, policies, behavior, actions, unit, seed)
     check_two(resolved, coverage)
     procedure, obstacle = pick_procedure(log, resolved, verdicts)
     options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
@@ -142,7 +142,7 @@ def estimate_all(
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
     if not in_passes(log, baseline, normalize, None):
-        log, resolved = prepare(log, policies, behavior, actions)
+        log, resolved = prepare(log, policies, behavior, actions, seed=seed)
         options = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
         results, unavailable = try_methods(log, resolved, methods, baseline, **options)
         return log, resolved, results, unavailable, resolved.warnings

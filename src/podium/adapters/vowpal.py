@@ -1,0 +1,357 @@
+"""Vowpal Wabbit's logs (dsjson, cb and cb_adf text) as columns, its prediction files as policies, and logs back.
+
+    {"_label_cost": -1, "_label_probability": 0.8, "_labelIndex": 0, "a": [1, 2], "p": [0.8, 0.2], "c": {...}}   dsjson
+    2:-1:0.5 |User age:41 sex=f                                                  cb: action:cost:probability | features
+    shared |User age:41                                                          cb_adf: one line per action, a blank
+    0:-1:0.5 |Action x                                                           line after each decision
+    |Action y
+
+Reward is minus cost. Actions are counted from 1, as cb labels and dsjson's `a` count them; prediction files count from
+0. A feature `age:41` is the column User.age, `sex=f` the text column User.sex; an absent number is 0. Files are read
+line by line, and may end in .gz. Needs no vowpalwabbit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podium.columns import Column, Floats, to_array
+from podium.errors import PodiumError, count, refuse_rows
+from podium.files import write_text
+from podium.log import Log
+
+ENDINGS = (".dsjson", ".vw")
+ABSENT = "absent"  # a text feature that a line lacks
+MOST_FEATURES = 2_000
+UNSAFE = re.compile(r"[\s:|=^]+")
+LABEL_HINT = "a label is action:cost:probability, such as 2:-1:0.5."
+Features = dict[str, Any]
+
+
+@dataclass
+class Decision:
+    """One logged decision: the action (from 1), its cost and probability, and what else its lines say."""
+
+    line: int
+    action: int
+    cost: float
+    probability: float | None
+    features: Features
+    distribution: dict[int, float] = field(default_factory=dict)
+    time: str | None = None
+
+
+def read_log(path: str | Path, **roles: Any) -> Log:
+    """A log from a .dsjson file, or from cb or cb_adf text (.vw); the roles are those of `podium.read_log`."""
+    return Log.from_columns(read_columns(path), **roles)
+
+
+def read_columns(path: str | Path) -> dict[str, Column]:
+    """The columns action, reward, propensity, propensity:<action>, time, as far as the file has them, and features."""
+    path = Path(path)
+    dsjson = str(path).lower().removesuffix(".gz").endswith(".dsjson")
+    found = list(read_dsjson(path) if dsjson else read_text_log(path))
+    if not found:
+        raise PodiumError(f"{path.name} holds no decision with a cost", hint=LABEL_HINT)
+    columns: dict[str, Column] = feature_columns(path, [d.features for d in found])
+    clash = next((n for n in columns if n in ("action", "reward", "propensity", "time")), None)
+    if clash:
+        raise PodiumError(f"{path.name}: a feature is called {clash!r}", hint="put it into a namespace: |User " + clash)
+    columns["action"] = np.array([d.action for d in found], dtype=np.int64)
+    columns["reward"] = np.array([0.0 - d.cost for d in found])
+    known = [d.probability is not None for d in found]
+    if any(known):
+        if not all(known):
+            line = found[known.index(False)].line
+            raise PodiumError(f"{path.name}: line {line} has no probability, and others have one", hint=LABEL_HINT)
+        columns["propensity"] = np.array([d.probability for d in found], dtype=np.float64)
+    if all(d.distribution for d in found):
+        for action in sorted({a for d in found for a in d.distribution}):
+            column = np.array([d.distribution.get(action, 0.0) for d in found])
+            columns[f"propensity:{action}"] = column
+    if all(d.time is not None for d in found):
+        columns["time"] = to_array([d.time for d in found])
+    return columns
+
+
+def feature_columns(path: Path, rows: list[Features]) -> dict[str, Column]:
+    """Sparse features as columns: an absent number is 0, an absent text is "absent"; constants alone are kept too."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if len(names) > MOST_FEATURES:
+        raise PodiumError(
+            f"{path.name} has {len(names):,} different features; podium takes up to {MOST_FEATURES:,}",
+            hint="leave out ids and crossed features; write texts as name=value.",
+        )
+    if not names:
+        return {"state": np.zeros(len(rows))}
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if any(isinstance(v, str) for v in values):
+            columns[name] = to_array([ABSENT if v is None else str(v) for v in values])
+        else:
+            columns[name] = np.array([0.0 if v is None else float(v) for v in values])
+    return columns
+
+
+# --- lines -------------------------------------------------------------------------------------------------------
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers from 1, one at a time."""
+    if not path.is_file():
+        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+    number = 0
+    try:
+        with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, start=1):
+                yield number, line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise PodiumError(f"{path.name}: line {number + 1} is not UTF-8", hint="save the file as UTF-8.") from error
+    except (OSError, EOFError) as error:
+        raise PodiumError(f"{path.name} cannot be read: {error}", hint="check the file.") from error
+
+
+def read_dsjson(path: Path) -> Iterator[Decision]:
+    """One decision per line; lines with "_skipLearn" and lines without "c" (bare outcomes) are passed over."""
+    dropped: float | None = None
+    for number, line in lines_of(path):
+        if not line.strip():
+            continue
+        place = f"{path.name}: line {number}"
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise PodiumError(
+                f"{place} is not valid JSON: {error}", hint="dsjson is one JSON object per line."
+            ) from error
+        if not isinstance(event, dict):
+            raise PodiumError(f"{place} is no JSON object", hint="dsjson is one JSON object per line.")
+        if event.get("_skipLearn") or ("c" not in event and "_label_cost" not in event):
+            continue
+        drop = float(event.get("pdrop") or 0.0)
+        if dropped is not None and drop != dropped:
+            raise PodiumError(
+                f"{place} has pdrop {drop:g}, earlier lines {dropped:g}",
+                hint="rows that were dropped at different rates do not stand for one population; split the file.",
+            )
+        dropped = drop
+        yield dsjson_decision(event, number, place)
+
+
+def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
+    try:
+        cost = float(event["_label_cost"])
+        listed = [int(a) for a in event.get("a") or []]
+        action = int(event["_labelIndex"]) + 1 if "_labelIndex" in event else int(event["_label_Action"])
+        chances = [float(p) for p in event.get("p") or []]
+        probability = event.get("_label_probability")
+    except KeyError as error:
+        raise PodiumError(f"{place} has no {error}", hint="join the outcomes with the decisions first.") from error
+    except (TypeError, ValueError) as error:
+        raise PodiumError(f"{place} holds what is no number: {error}", hint="see the dsjson format.") from error
+    if len(listed) != len(chances):
+        raise PodiumError(
+            f"{place} lists {count(len(listed), 'action')} in 'a' and {len(chances)} probabilities in 'p'",
+            hint="'p' holds one probability for each action of 'a'.",
+        )
+    context = {k: v for k, v in (event.get("c") or {}).items() if not k.startswith("_")}
+    stamp = event.get("Timestamp")
+    return Decision(
+        number, action, cost, None if probability is None else float(probability), dict(flat(context)),
+        dict(zip(listed, chances, strict=True)), None if stamp is None else str(stamp),
+    )  # fmt: skip
+
+
+def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """{"User": {"age": 41, "tags": ["a"]}} -> User.age 41, User.tags[0] a."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from flat(member, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for i, member in enumerate(value):
+            yield from flat(member, f"{name}[{i}]")
+    elif value is not None:
+        yield name, value
+
+
+def read_text_log(path: Path) -> Iterator[Decision]:
+    """Decisions of cb text, or of cb_adf text, where a decision is a block of lines that a blank line ends."""
+    block: list[tuple[int, str]] = []
+    adf: bool | None = None
+    for number, line in lines_of(path):
+        if adf is None and line.strip():
+            adf = line.lstrip().startswith("shared") or line.lstrip().startswith("|")
+        if line.strip() and adf:
+            block.append((number, line))
+        elif line.strip():
+            found = labelled(path, number, line)
+            if found is None:
+                raise PodiumError(f"{path.name}: line {number} has no label", hint=LABEL_HINT)
+            yield found
+        elif block:
+            yield from adf_decision(path, block)
+            block = []
+    yield from adf_decision(path, block)
+
+
+def adf_decision(path: Path, block: list[tuple[int, str]]) -> Iterator[Decision]:
+    """The decision of one block: its action is the place of the labelled line; shared features are the state."""
+    if not block:
+        return
+    shared: Features = {}
+    first, rest = block[0], block
+    if first[1].lstrip().startswith("shared"):
+        shared, rest = dict(text_features(path, first[0], first[1].partition("|")[2])), block[1:]
+    chosen = [(i, found) for i, (number, line) in enumerate(rest, 1) if (found := labelled(path, number, line))]
+    if len(chosen) > 1:
+        raise PodiumError(
+            f"{path.name}: line {chosen[1][1].line} is the second labelled action of one decision",
+            hint="one action per decision has a label; end each decision with a blank line.",
+        )
+    for place, found in chosen:  # a decision without a label has no outcome yet
+        yield Decision(found.line, place, found.cost, found.probability, shared)
+
+
+def labelled(path: Path, number: int, line: str) -> Decision | None:
+    """The label and the features of one line; None without a label."""
+    head, bar, tail = line.partition("|")
+    if not bar:
+        raise PodiumError(f"{path.name}: line {number} has no '|'", hint="features follow a '|': 2:-1:0.5 | age:41")
+    words = [w for w in head.split() if ":" in w]
+    if not words:
+        return None
+    parts = words[0].split(":")
+    if len(words) > 1 or len(parts) not in (2, 3):
+        raise PodiumError(f"{path.name}: line {number} has the label {head.strip()!r}", hint=LABEL_HINT)
+    try:
+        action, cost = int(parts[0]), float(parts[1])
+        probability = float(parts[2]) if len(parts) == 3 else None
+    except ValueError as error:
+        raise PodiumError(f"{path.name}: line {number} has the label {words[0]!r}", hint=LABEL_HINT) from error
+    return Decision(number, action, cost, probability, dict(text_features(path, number, tail)))
+
+
+def text_features(path: Path, number: int, text: str) -> Iterator[tuple[str, Any]]:
+    """`User age:41 sex=f|Item x` -> User.age 41, User.sex f, Item.x 1; a namespace touches its bar."""
+    for part in text.split("|"):
+        words = part.split()
+        space = words.pop(0).partition(":")[0] + "." if words and not part[0].isspace() else ""
+        for word in words:
+            name, colon, value = word.rpartition(":")
+            if not colon:
+                name, equals, text_value = word.partition("=")
+                yield space + name, (text_value if equals else 1.0)
+                continue
+            try:
+                weight = float(value)
+            except ValueError as error:
+                raise PodiumError(
+                    f"{path.name}: line {number}: the feature {word!r} has no number after its colon",
+                    hint="write numbers as name:value and texts as name=value.",
+                ) from error
+            name, equals, text_value = name.partition("=")
+            yield space + name, (text_value if equals else weight)
+
+
+# --- predictions -------------------------------------------------------------------------------------------------
+
+
+def read_predictions(path: str | Path, log: Log) -> Floats:
+    """(N, A) a policy from a file of action probabilities: `0:0.9,1:0.1` for each row of the log.
+
+    Columns follow the log's action space, in which VW's action 0 is called 1.
+    """
+    path = Path(path)
+    hint = "write probabilities with --cb_explore or --cb_explore_adf, -t and -p; --epsilon 0 for the greedy policy."
+    place = {label: j for j, label in enumerate(log.action_space)}
+    rows: list[tuple[int, dict[int, float]]] = []
+    for number, line in lines_of(path):
+        if not line.strip():
+            continue
+        try:
+            pairs = [pair.split(":") for pair in line.split()[0].split(",")]
+            rows.append((number, {int(a) + 1: float(p) for a, p in pairs}))
+        except ValueError as error:
+            raise PodiumError(f"{path.name}: line {number} is no list of action:probability", hint=hint) from error
+        if unknown := [a for a in rows[-1][1] if a not in place]:
+            raise PodiumError(
+                f"{path.name}: line {number} names the action {unknown[0] - 1}, which is no action of the log",
+                hint=f"it would be {unknown[0]} in the log; name every action with actions=[...] or --actions.",
+            )
+    if len(rows) != len(log):
+        raise PodiumError(
+            f"{path.name} has {count(len(rows), 'prediction')}; the log has {count(len(log), 'row')}",
+            hint="predict the log's own rows, in their order.",
+        )
+    matrix = np.zeros((len(log), log.n_actions))
+    for n, (_, chances) in enumerate(rows):
+        for action, p in chances.items():
+            matrix[n, place[action]] = p
+    total = matrix.sum(axis=1)
+    off = np.abs(total - 1) > 1e-4  # printed with six digits
+    refuse_rows(
+        f"{path.name}: the sum of a row's probabilities", "must be 1", off | (matrix.min(axis=1) < 0), total, hint
+    )
+    matrix /= total[:, None]
+    return matrix
+
+
+# --- back --------------------------------------------------------------------------------------------------------
+
+
+def write_log(log: Log, path: str | Path) -> None:
+    """Write a log as cb text (.vw) or dsjson (.dsjson); an action is its place in the action space, from 1."""
+    if log.propensities is None:
+        raise PodiumError(
+            "Vowpal Wabbit needs probabilities, and the log has none",
+            hint="estimate them: podium.estimate_propensities(log).log",
+        )
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise PodiumError(f"{path.name!r} has an ending that is not Vowpal Wabbit's", hint="use .vw or .dsjson.")
+    write_text(path, "".join(line + "\n" for line in (dsjson_lines(log) if ending == ".dsjson" else text_lines(log))))
+
+
+def text_lines(log: Log) -> Iterator[str]:
+    for n, row in enumerate(state_rows(log)):
+        words = [f"{safe(k)}={safe(v)}" if isinstance(v, str) else f"{safe(k)}:{float(v)!r}" for k, v in row.items()]
+        label = f"{log.action_codes[n] + 1}:{float(0.0 - log.rewards[n])!r}:{float(log.propensities[n])!r}"  # type: ignore[index]
+        yield f"{label} | {' '.join(words)}"
+
+
+def dsjson_lines(log: Log) -> Iterator[str]:
+    assert log.propensities is not None
+    for n, row in enumerate(state_rows(log)):
+        code, p = int(log.action_codes[n]), float(log.propensities[n])
+        event: dict[str, Any] = {
+            "_label_cost": float(0.0 - log.rewards[n]), "_label_probability": p, "_label_Action": code + 1,
+            "_labelIndex": code, "EventId": str(n + 1),
+        }  # fmt: skip
+        if log.times is not None:
+            event["Timestamp"] = str(log.times[n])
+        if log.behavior is not None:
+            order = [code, *(j for j in range(log.n_actions) if j != code)]
+            event |= {"a": [j + 1 for j in order], "p": [float(log.behavior[n, j]) for j in order]}
+        event["c"] = {"State": row, "_multi": [{"Action": {"name": str(label)}} for label in log.action_space]}
+        yield json.dumps(event)
+
+
+def state_rows(log: Log) -> Iterable[Features]:
+    """The state of each row by column."""
+    columns = {name: column.tolist() for name, column in log.state_columns.items()}
+    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+
+
+def safe(text: Any) -> str:
+    """A name without the characters that mean something in VW's text format."""
+    return UNSAFE.sub("_", str(text))

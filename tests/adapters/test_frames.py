@@ -1,0 +1,69 @@
+"""Frames of every library give the same log, also those that live in a database (tests/system/ has Spark)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import podium
+from podium import frames
+
+COLUMNS: dict[str, list[Any]] = {
+    "age": [41, 30, 25, 41],
+    "where": ["north", "south", "north", "south"],
+    "action": ["call", "sms", "call", "sms"],
+    "reward": [1.0, 0.0, 0.5, 1.0],
+    "propensity": [0.5, 0.5, 0.25, 0.5],
+}
+
+
+def relation() -> Any:
+    table = pa.table(COLUMNS)
+    return duckdb.connect().from_arrow(table)
+
+
+FRAMES: dict[str, Callable[[], Any]] = {
+    "pandas": lambda: pd.DataFrame(COLUMNS),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "polars, lazy": lambda: pl.LazyFrame(COLUMNS),
+    "arrow": lambda: pa.table(COLUMNS),
+    "duckdb": relation,
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame_gives_the_same_log_and_goes_back(name: str) -> None:
+    log = podium.Log.from_frame(FRAMES[name]())
+    plain = podium.Log.from_columns(COLUMNS)
+    for role in ("actions", "rewards", "propensities", "state_codes"):
+        np.testing.assert_array_equal(getattr(log, role), getattr(plain, role))
+    for backend in ("pandas", "polars", "pyarrow"):
+        again = podium.Log.from_frame(log.to_frame(backend))
+        assert again.to_dict() == log.to_dict()
+        np.testing.assert_array_equal(again.rewards, log.rewards)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_function_of_the_states_can_be_a_policy(name: str) -> None:
+    def rule(states: Any) -> Any:
+        return np.where(np.asarray(states["age"]) > 35, "call", "sms")
+
+    result = podium.evaluate(podium.Log.from_frame(FRAMES[name]()), {"rule": rule}, ["IPS"])
+    assert result.values["rule"]["IPS"] == pytest.approx((1.0 / 0.5 + 0.0 / 0.5) / 4)
+
+
+def test_a_frame_too_large_to_fetch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "MOST_LAZY_ROWS", 3)
+    with pytest.raises(podium.PodiumError) as error:
+        podium.Log.from_frame(relation())
+    assert str(error.value) == (
+        "the frame of duckdb has more than 3 rows, too many to fetch\n\n"
+        "Hint: write it as Parquet and compare that file with engine='duckdb' or engine='spark'."
+    )
