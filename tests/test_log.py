@@ -581,14 +581,9 @@ def test_columns_named_by_numbers():
     ("frame", "message", "hint"),
     [
         (
-            pl.DataFrame(FRAME).lazy(),
-            "columns cannot be read from polars.lazyframe.frame.LazyFrame",
-            "give a pandas or polars frame or an arrow table; collect a lazy frame first.",
-        ),
-        (
             FRAME,
             "columns cannot be read from builtins.dict",
-            "give a pandas or polars frame or an arrow table; collect a lazy frame first.",
+            "give a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
         ),
         (
             pd.DataFrame([[1, 2, "a", 1.0]], columns=["s", "s", "action", "reward"]),
