@@ -17,7 +17,9 @@ from podium.experiments.rl.readings import METHODS
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "results" / "rl" / "paper"
+TODAY = ROOT / "results" / "rl" / "current"
 PAGE = ROOT / "docs" / "example3.md"
+READINGS = {"text": "ex3_appendix", "program": "ex3_appendix_program"}
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -25,8 +27,8 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def table_of(label: str) -> dict[tuple[str, str], dict[str, str]]:
-    return {(line["row"], line["column"]): line for line in rows_of(RUN / "tables" / f"{label}.csv")}
+def table_of(label: str, run: Path = RUN) -> dict[tuple[str, str], dict[str, str]]:
+    return {(line["row"], line["column"]): line for line in rows_of(run / "tables" / f"{label}.csv")}
 
 
 def test_it_is_the_whole_experiment() -> None:
@@ -51,7 +53,7 @@ def test_tables_are_whole(label: str, rows: int) -> None:
         assert float(line["z"]) == pytest.approx(gap / (math.sqrt(2) * float(line["std_error"])))
 
 
-@pytest.mark.parametrize(("reading", "label"), [("text", "ex3_appendix"), ("program", "ex3_appendix_program")])
+@pytest.mark.parametrize(("reading", "label"), READINGS.items())
 def test_tables_follow_from_the_single_scores(reading: str, label: str) -> None:
     table = table_of(label)
     lines = [line for line in rows_of(RUN / "sweeps" / "ex3_tests.csv") if line["reading"] == reading]
@@ -101,8 +103,29 @@ def test_every_large_z_is_explained() -> None:
     section = page.split("## Where z is large")[1].split("\n## ")[0]
     named = set(re.findall(r"\*\*(\w+), (\w+) (avg|std), (text|program)\*\*", section))
     far = set()
-    for reading, label in (("text", "ex3_appendix"), ("program", "ex3_appendix_program")):
+    for reading, label in READINGS.items():
         for (row, column), line in table_of(label).items():
             if abs(float(line["z"])) > 3:
                 far.add((row.removesuffix("-v0"), *column.split(), reading))
     assert named == far
+
+
+def test_the_page_shows_what_todays_defaults_gave() -> None:
+    settings = json.loads((TODAY / "results.json").read_text(encoding="utf-8"))["settings"]
+    assert (settings["sb3_defaults"], settings["seeds"], settings["seed"]) == ("current", 5, 0)
+    section = PAGE.read_text(encoding="utf-8").split("## With today's defaults")[1].split("\n## ")[0]
+    far = []
+    for environment in settings["environments"]:
+        for reading, label in READINGS.items():
+            now, then, cells = table_of(label, TODAY), table_of(label), []
+            for method in METHODS:
+                key = f"{environment}-v0", f"{method} avg"
+                value, error = float(now[key]["reproduced"]), float(now[key]["std_error"])
+                before = float(then[key]["reproduced"])
+                cells.append(f"{value:.3f} ± {error:.3f} ({before:.3f})")
+                if abs(value - before) > 2 * math.hypot(error, float(then[key]["std_error"])):
+                    far.append(f"{environment}, {method}, {reading}")
+            assert f"| {reading} | " + " | ".join(cells) + " |" in section
+    assert len(settings["environments"]) == section.count("| program |") == 4
+    assert far == ["Walker2D, IPS, text"]
+    assert far[0] in section
