@@ -252,19 +252,6 @@ def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> No
     )
 
 
-def test_a_policy_that_plays_an_action_nobody_named(tmp_path: Path) -> None:
-    states = np.arange(ROWS) % 500
-    states[-1] = 9999
-    log = scan(write_parts(table(state=states), tmp_path / "log", 2))
-
-    def late(given: Any) -> Any:
-        return np.where(np.asarray(given) == 9999, "visit", "call")
-
-    assert message(lambda: podium.compare(log, {"late": late, "u": "uniform"})) == (
-        "policy 'late' plays 'visit', which neither the log nor the first rows it was asked for hold"
-    )
-
-
 def test_interruption_leaves_no_files(tmp_path: Path) -> None:
     log = scan(write_parts(table(), tmp_path / "log", 2), temp_dir=str(tmp_path))
     assert len(list(tmp_path.iterdir())) == 2
