@@ -101,5 +101,5 @@ def test_a_relation_of_any_length_is_scanned() -> None:
 
 
 def test_a_frame_is_no_log() -> None:
-    with pytest.raises(podium.PodiumError, match="podium.scan_log"):
+    with pytest.raises(podium.PodiumError, match=r"podium\.scan_log"):
         podium.compare(relation(), {"call": "constant:call", "sms": "constant:sms"})  # type: ignore[arg-type]

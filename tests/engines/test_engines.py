@@ -247,6 +247,16 @@ def test_large_logs_say_which_engine_ran(open_table: OPENERS) -> None:
     assert str(result).startswith("Log (duckdb): 24,000 rows")
 
 
+SHOWN = ("compare", "paired t", "the state's mean", "whole policies", "evaluate", "check", "states", "plan")
+
+
+@pytest.mark.parametrize("rows", [300, ROWS])
+@pytest.mark.parametrize("asked", SHOWN)
+def test_what_is_shown_differs_in_the_name_of_the_engine_alone(asked: str, rows: int, open_table: OPENERS) -> None:
+    wanted, found = (str(ASKED[asked](open_table(table(rows), name, state="state"))) for name in ("memory", "duckdb"))
+    assert found == wanted.replace("Log (memory)", "Log (duckdb)")
+
+
 @pytest.mark.parametrize("rows", [300, ROWS])
 @pytest.mark.parametrize("name", ["memory", *ENGINES])
 def test_every_answer_says_which_engine_ran(name: str, rows: int, open_table: OPENERS, tmp_path: Path) -> None:

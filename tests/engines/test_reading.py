@@ -252,6 +252,21 @@ def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> No
     )
 
 
+def test_propensities_are_not_estimated_in_passes(tmp_path: Path) -> None:
+    without = table().drop_columns(["propensity"])
+    log = scan(write_parts(without, tmp_path / "log", 2))
+    for ask in (podium.compare, podium.evaluate, podium.diagnose):
+        with pytest.raises(PodiumError) as caught:
+            ask(log, TWO, behavior="estimate")
+        assert str(caught.value) == (
+            "propensities are estimated from all rows at once, and this log is read in passes\n\n"
+            "Hint: use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
+            "LDE and DiM need none."
+        )
+    few = scan(write_parts(without.slice(0, 400), tmp_path / "few", 2))
+    assert podium.compare(few, TWO, behavior="estimate").log.knows == "estimated"
+
+
 def test_interruption_leaves_no_files(tmp_path: Path) -> None:
     log = scan(write_parts(table(), tmp_path / "log", 2), temp_dir=str(tmp_path))
     assert len(list(tmp_path.iterdir())) == 2
