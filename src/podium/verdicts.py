@@ -168,14 +168,17 @@ def steady(numbers: Floats) -> Floats:
     return np.array([float(f"{x:.5e}") for x in numbers])
 
 
-def centred_values(judgement: Judgement) -> Floats:
-    """(K,) values with mean 0 that fit all differences best; large rewards take no digits from them."""
+def rounded_values(judgement: Judgement) -> Floats:
+    """(K,) values with mean 0 that fit all differences best, to a millionth of the smallest standard error."""
     k = len(judgement.values)
     i, j = pair_indices(k)
     gaps = np.zeros((k, k))
     gaps[i, j], gaps[j, i] = judgement.difference, -judgement.difference
     centred: Floats = gaps.mean(axis=1)
-    return centred
+    errors = steady(judgement.std_error[judgement.std_error > 0])
+    unit = max(1e-6 * float(errors.min()), 1e-15 * float(np.abs(centred).max()), 1e-300)
+    rounded: Floats = np.round(centred / unit) * unit
+    return rounded
 
 
 def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
@@ -198,11 +201,10 @@ def best_and_regret(judgement: Judgement, sign: float, seed: int) -> tuple[Float
         return np.full(k, 1 / k), np.full(k, np.nan)
     freedom = float(steady(judgement.freedom[judgement.usable]).min())
     tails = np.sqrt(freedom / np.random.default_rng([seed, 4]).chisquare(freedom, size=(DRAWS, 1)))
-    unit = 1e-6 * float(steady(judgement.std_error).min())
-    values = np.round(centred_values(judgement) / unit) * unit
+    values = rounded_values(judgement)
     drawn = sign * (values + tails * gaussian_draws(covariance, seed, DRAWS))
     best = drawn.max(axis=1, keepdims=True)
-    top = drawn >= best - 1e-12 * max(1e-300, float(np.abs(values).max()))
+    top = drawn >= best - 1e-7 * float(judgement.std_error.max())  # nearer than that, draws resolve nothing
     shares: Floats = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     regret: Floats = (best - drawn).mean(axis=0)
     return shares, regret
