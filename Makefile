@@ -54,6 +54,7 @@ format: setup ## apply the format and the safe fixes
 
 calibration: setup ## measure how honest the verdicts are, on simulated logs with known truth (about an hour)
 	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv
+	$(BIN)/python -m podium.calibration.large --logs 200 --out calibration-large.txt
 	$(BIN)/python -m podium.calibration.foresight
 
 bench: setup .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)

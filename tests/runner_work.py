@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -16,6 +17,11 @@ def draw(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None) -> Arr
     if cell.arguments.get("fails"):
         raise RuntimeError("this cell fails")
     return {"numbers": np.random.default_rng(seed).random(3)}
+
+
+def where(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None) -> Arrays:
+    """The same numbers, and the process that drew them."""
+    return {**draw(cell, seed, before), "process": np.array(os.getpid())}
 
 
 def count_up(cell: Cell, seed: np.random.SeedSequence, before: Arrays | None) -> Arrays:

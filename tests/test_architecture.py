@@ -22,7 +22,7 @@ FLOW = [
     "completion", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
-    "progress", "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",
+    "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",
     "synthetic.details", "synthetic.cells", "synthetic.measures", "synthetic.results", "synthetic.verdicts",
     "synthetic.deviations", "synthetic.figures", "synthetic.surfaces", "synthetic.outputs", "synthetic",
     "classification.sources", "classification.download", "classification.datasets", "classification.plan",

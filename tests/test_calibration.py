@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podium.calibration import foresight
+from podium.calibration import foresight, large
 from podium.calibration.bench import main
 from podium.calibration.families import FAMILIES, family
 from podium.calibration.tables import Results, reliability
@@ -71,6 +71,55 @@ def test_more_pairs_are_decided_than_by_peers(trials: list[Trial]) -> None:
     ours = sum(c.claims for c in results.grid("posterior"))
     for peer in ("IPS-t", "SNIPS-t", "Cressie-Read"):
         assert ours > 1.5 * sum(c.claims for c in results.grid(peer))
+
+
+# --- more than 20,000 rows -------------------------------------------------------------------------------------------
+
+EQUAL = [name for name in large.LOGS if name.endswith(("ties", "inert"))]  # families where every claim is wrong
+BLIND = "500 states, hidden cause, ties | no p"  # nothing in the log could show it, and the assumption says so
+
+
+def wrong_logs(trials: list[Trial], rule: str) -> dict[str, int]:
+    """In how many logs each family and view has a wrong claim."""
+    found: dict[str, int] = {}
+    for t in trials:
+        found[t.family] = found.get(t.family, 0) + bool(
+            (t.claims[rule] * np.sign(t.truth) < 1)[t.claims[rule] != 0].any()
+        )
+    return found
+
+
+def test_claims_on_large_logs_are_right() -> None:
+    names = [
+        "few states, seeker, ties",
+        "few states, nearly equal, ties",
+        "500 states, coins, ties",
+        "units, ties",
+        "own states, heavy tails, inert",
+    ]
+    trials = large.simulate(names, (20_001,), logs=8, seed=4, workers=2)  # 40 logs, each seen in five ways
+    wrong = wrong_logs(trials, "now")
+    assert sum(wrong.values()) <= 4
+    assert max(wrong.values()) <= 2
+
+
+def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
+    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=2)
+    view = [t for t in trials if t.family.endswith("| both at logged")]
+    made = np.concatenate([t.claims["now"] for t in view])
+    truth = np.concatenate([np.sign(t.truth) for t in view])
+    assert (made != 0).mean() >= 0.2
+    assert (made[made != 0] == truth[made != 0]).all()
+    assert not any(t.claims["before"].any() for t in view)
+
+
+@pytest.mark.slow
+def test_no_family_of_large_logs_is_wrong_more_often_than_stated() -> None:
+    trials = large.simulate(large.LOGS, (25_000,), logs=40, seed=12, workers=2)
+    wrong = {family: logs for family, logs in wrong_logs(trials, "now").items() if not family.startswith(BLIND)}
+    assert {family: logs for family, logs in wrong.items() if logs > 6} == {}  # of 40; 5% gives more once in 300 times
+    equal = [logs for family, logs in wrong.items() if family.partition(" | ")[0] in EQUAL]
+    assert sum(equal) <= 0.05 * 40 * len(equal)
 
 
 def test_trials_do_not_depend_on_the_workers() -> None:

@@ -98,7 +98,7 @@ def test_text_is_plain_and_narrow(command: str, folder: Path, capsys: pytest.Cap
 def test_text_says_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]):
     main(["compare", "log.csv", "--estimator", "dre", "--baseline", "0.25", "--level", "0.9", "--lower-is-better"])
     text = capsys.readouterr().out
-    assert "Log: 120 rows" in text
+    assert "Log (memory): 120 rows" in text
     assert "Ranked by DRE with baseline 0.25, lower is better" in text
     assert "at level 0.9" in text
     assert "90% interval" in text

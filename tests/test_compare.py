@@ -641,7 +641,7 @@ def test_what_is_printed_fits_into_80_columns(names: str, scale: float, propensi
 def test_what_is_printed_says_what_matters() -> None:
     log, policies = strong_log()
     lines = repr(compare_t(log, policies)).splitlines()
-    assert lines[0].startswith("Log: 60 rows, 60 distinct (state, action), 60 states, 3 actions, propensities")
+    assert lines[0].startswith("Log (memory): 60 rows, 60 distinct (state, action), 60 states, 3 actions,")
     assert "Ranked by LDE with baseline mean" in lines
     assert any(line.startswith("Verdicts: paired t at level 0.95") for line in lines)
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("Ranking")) :]

@@ -406,3 +406,54 @@ def test_classical_verdicts_say_that_they_take_the_estimate_at_its_word() -> Non
     by_lde = podium.compare(log, policies, "LDE", verdicts="paired t", behavior="estimate")
     assert note in by_dre.settings["notes"]
     assert note not in by_lde.settings["notes"]
+
+
+# --- more than 20,000 rows -------------------------------------------------------------------------------------------
+
+
+def long_log(seeks: float = 0.0, rows: int = 24_000) -> Any:
+    """300 states, a logger that follows them (and the reward, if it seeks), and its probabilities (N, A)."""
+    rng = np.random.default_rng(3)
+    state = np.arange(rows) % 300
+    quality = rng.normal(size=(300, 3)) + np.array([0.0, 0.4, 0.8])
+    shares = np.array([0.5, 0.3, 0.2])  # of each action in a third of the states
+    habit = np.stack([np.roll(shares, s) for s in range(300)]) * np.exp(seeks * quality)
+    truth = (habit / habit.sum(axis=1, keepdims=True))[state]
+    taken = (rng.random(rows)[:, None] > truth.cumsum(axis=1)).sum(axis=1)
+    rewards = quality[state, taken] + 0.3 * rng.normal(size=rows)
+    return podium.Log(state, taken, rewards, action_space=(0, 1, 2)), truth
+
+
+FIXED = {"zero": "constant:0", "one": "constant:1", "two": "constant:2"}
+
+
+def test_a_long_log_is_judged_without_the_estimate_which_serves_ips_and_dre() -> None:
+    log, truth = long_log()
+    found = podium.compare(log, FIXED, behavior="estimate:frequencies")
+    plain = podium.compare(log, FIXED)
+    known = podium.compare(log.with_behavior(truth), FIXED)
+    assert (found.log.knows, found.settings["verdicts"]) == ("estimated", "gated")
+    assert len(found.log.estimated.propensities) == len(log)
+    for name in FIXED:
+        assert found.estimates[name]["DRE"] == pytest.approx(known.estimates[name]["DRE"], abs=0.03)
+        assert found.estimates[name]["LDE"] == pytest.approx(plain.estimates[name]["LDE"], rel=1e-12)
+    for pair in plain.pairs:
+        twin = found.pair(pair.a, pair.b)
+        assert twin.difference == pytest.approx(pair.difference, rel=1e-12)
+        assert twin.verdict in (pair.verdict, "cannot tell")
+    assert "The verdicts do without the estimated propensities" in " ".join(found.settings["notes"])
+    assert {p.verdict for p in plain.pairs} == {"better"}
+    assert podium.diagnose(log, FIXED, behavior="estimate:frequencies").to_dict()["log"]["propensities"] == "estimated"
+
+
+def test_a_long_log_is_silent_where_the_estimate_seeks_reward() -> None:
+    log, _ = long_log(seeks=1.0)
+    found = podium.compare(log, FIXED, behavior="estimate:frequencies")
+    assert all(p.verdict == "cannot tell" for p in found.pairs)
+    assert all("seek reward" in p.reasons[0] for p in found.pairs)
+
+
+def test_classical_verdicts_on_a_long_log_say_that_they_take_the_estimate_at_its_word() -> None:
+    log, _ = long_log()
+    found = podium.compare(log, FIXED, "DRE", verdicts="paired t", behavior="estimate:frequencies")
+    assert "The errors take the estimated propensities as if they were known" in found.settings["notes"]

@@ -13,7 +13,7 @@ from scipy import stats
 
 import podium
 from podium import gated as gated_module
-from podium.gated import Gates, bounded_products, policy_products
+from podium.gated import LONELY, Gates, bounded_products, policy_products
 from podium.log import Log
 from podium.pairs import pair_variance
 from podium.policies import resolve_policies
@@ -318,3 +318,45 @@ def test_equal_rewards_are_not_claimed_from_rounding() -> None:
         result = podium.compare(log, {"zero": "constant:0", "one": "constant:1"}, verdicts="gated")
         assert (result.pairs[0].verdict, result.pairs[0].p_better) == ("cannot tell", 0.5)
         assert result.pairs[0].reasons
+
+
+# --- more than 20,000 rows -------------------------------------------------------------------------------------------
+
+
+def follower(states: Any, rows: int = 24_000) -> podium.Log:
+    """The logger plays 1 where the state promises much, as often as 0; no action changes the reward."""
+    rng = np.random.default_rng(2)
+    promise = rng.normal(size=rows)[states]
+    played = (rng.random(rows) < 1 / (1 + np.exp(-promise))).astype(int)
+    return podium.Log(states, played, promise + 0.1 * rng.normal(size=rows), action_space=(0, 1))
+
+
+BOTH = {"one": "constant:1", "zero": "constant:0"}
+
+
+def test_without_propensities_rows_alone_in_their_state_say_nothing() -> None:
+    result = podium.compare(follower(np.arange(24_000)), BOTH)
+    (pair,) = result.pairs
+    assert pair.verdict == "cannot tell"
+    assert pair.reasons == (LONELY,)
+
+
+def test_some_rows_alone_in_their_state_are_left_out() -> None:
+    rows = np.arange(24_000)
+    mixed = follower(np.where(rows < 6_000, rows, 6_000 + rows % 1_500))
+    none_alone = follower(6_000 + rows % 1_500)
+    for baseline in ("mean", "state"):
+        result = podium.compare(mixed, BOTH, baseline=baseline, verdicts="gated")
+        (pair,) = result.pairs
+        assert pair.verdict == "cannot tell"
+        assert abs(pair.difference) < 0.05
+        assert "Rows alone in their state (25%) say nothing without propensities: left out" in result.settings["notes"]
+    assert not any("alone in their state" in note for note in podium.compare(none_alone, BOTH).settings["notes"])
+
+
+def test_with_propensities_rows_alone_in_their_state_count() -> None:
+    blind = follower(np.arange(24_000))
+    known = podium.Log(blind.states, blind.actions, blind.rewards, np.full(24_000, 0.5), action_space=(0, 1))
+    (pair,) = podium.compare(known, BOTH).pairs
+    assert pair.std_error is not None
+    assert abs(pair.difference) > 0.2  # wrong propensities are believed: nothing here can tell

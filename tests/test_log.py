@@ -69,15 +69,18 @@ def test_a_log_is_frozen():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({}, "Log: 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities"),
-        ({"propensities": [1, 1, 1]}, "Log: 3 rows, 3 distinct (state, action), 2 states, 2 actions, propensities"),
+        ({}, "Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities"),
+        (
+            {"propensities": [1, 1, 1]},
+            "Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, propensities",
+        ),
         (
             {"behavior": "uniform", "actions": ["l", "l", "l"]},
-            "Log: 3 rows, 2 distinct (state, action), 2 states, 1 action, the full behaviour policy",
+            "Log (memory): 3 rows, 2 distinct (state, action), 2 states, 1 action, the full behaviour policy",
         ),
         (
             {"states": range(1200), "actions": [1] * 1200, "rewards": [0] * 1200},
-            "Log: 1,200 rows, 1,200 distinct (state, action), 1,200 states, 1 action, no propensities",
+            "Log (memory): 1,200 rows, 1,200 distinct (state, action), 1,200 states, 1 action, no propensities",
         ),
     ],
 )

@@ -54,7 +54,7 @@ class Bandit:
     >>> round(float((bandit.value(pi) - bandit.value(mu)) / bandit.span), 12)
     0.05
     >>> bandit.draw_log(bandit.random_policy(rng), per_state=2, rng=rng)
-    Log: 200 rows, 198 distinct (state, action), 100 states, 100 actions, the full behaviour policy
+    Log (memory): 200 rows, 198 distinct (state, action), 100 states, 100 actions, the full behaviour policy
     """
 
     states: Floats

@@ -137,7 +137,7 @@ class Diagnosis:
             ["propensities", log.knows, KNOWN[log.knows]],
             ["T_p", number(self.t_p, 1), "beyond 3: good actions were logged more often"],
         ]
-        return Table("Log", ["figure", "value", "meaning"], rows, align="lrl")
+        return Table(f"Log ({self.engine})", ["figure", "value", "meaning"], rows, align="lrl")
 
     def coverage_table(self) -> Table:
         rows = [

@@ -15,6 +15,7 @@ from podium.display import Table, number, wrap
 from podium.errors import PodiumError, Unavailable
 from podium.estimators import ESTIMATORS, Estimator, correction, find_estimator
 from podium.log import Log
+from podium.markup import tag
 from podium.moments import GroupSums, Moments, merge
 from podium.policies import FULL_HINT, PolicySet, resolve_policies
 
@@ -342,7 +343,7 @@ class Estimates:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.table().html()
+        return tag("p", repr(self.log)) + self.table().html()
 
 
 def evaluate(
@@ -417,7 +418,7 @@ def prepare(
     if not isinstance(log, Log):
         raise PodiumError(
             f"log must be a podium.Log; it is {type(log).__name__}",
-            hint="make one with podium.read_log(path), podium.Log.from_frame(df) or podium.Log(...).",
+            hint="make one with podium.read_log, podium.scan_log, podium.Log.from_frame or podium.Log.",
         )
     if len(actions):
         log = log.with_action_space(actions)

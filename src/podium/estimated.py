@@ -185,16 +185,18 @@ def held_out_shares(log: Log, fold: Codes, folds: int) -> Floats:
 def calibrate(raw: Floats, shares: Floats, actions: Codes, fold: Codes, folds: int) -> Floats:
     """(N, A) probabilities; power and share of each fold are those that suit the rows of the other folds best."""
     rows = np.arange(len(raw))
-    tempered = [temper(raw, c) for c in POWERS]
-    losses = np.stack(  # (powers, shares, N)
-        [[-np.log((1 - e) * q[rows, actions] + e * shares[rows, actions]) for e in SHARES] for q in tempered]
-    )
+    own = shares[rows, actions]
+    losses = np.empty((len(POWERS), len(SHARES), folds))  # summed over the rows of each fold
+    for c, power in enumerate(POWERS):
+        q = temper(raw, power)[rows, actions]
+        for e, share in enumerate(SHARES):
+            losses[c, e] = np.bincount(fold, -np.log((1 - share) * q + share * own), minlength=folds)
     result = np.empty_like(raw)
     for k in range(folds):
-        mean = losses[:, :, fold != k].mean(axis=2)
-        c, e = np.unravel_index(mean.argmin(), mean.shape)
+        others = losses.sum(axis=2) - losses[:, :, k]
+        c, e = np.unravel_index(others.argmin(), others.shape)
         here = fold == k
-        result[here] = (1 - SHARES[e]) * tempered[c][here] + SHARES[e] * shares[here]
+        result[here] = (1 - SHARES[e]) * temper(raw[here], POWERS[c]) + SHARES[e] * shares[here]
     return result
 
 

@@ -82,6 +82,10 @@ class Findings:
     def many(self) -> bool:
         return True
 
+    @property
+    def left_out(self) -> float:
+        return float(self.sums.add["single"]) / self.large.rows if self.knows == "none" else 0.0
+
     @cached_property
     def pairs(self) -> Pairwise:
         return Pairwise(len(self.policies), self.large.near)

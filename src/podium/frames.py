@@ -12,6 +12,7 @@ from podium.errors import MissingExtra, PodiumError
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
+SCANNED = ("duckdb", "pyspark")  # whose frames `podium.scan_log` takes as they are
 EXTRAS = {"pandas": "sklearn", "polars": "", "pyarrow": "parquet"}
 
 
@@ -80,7 +81,11 @@ def collect(lazy: Any, package: str) -> Any:
     if len(table) > MOST_LAZY_ROWS:
         raise PodiumError(
             f"the frame of {package} has more than {MOST_LAZY_ROWS:,} rows, too many to fetch",
-            hint="write it as Parquet and compare that file with engine='duckdb' or engine='spark'.",
+            hint=(
+                "use podium.scan_log(frame), which leaves its rows where they are."
+                if package in SCANNED
+                else "write it as Parquet and use podium.scan_log(path)."
+            ),
         )
     return table
 

@@ -11,7 +11,9 @@ LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), a
 
 Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with
 the smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. Where policies
-are known at the logged actions alone, H of DRE is had from these if the policies play no other.
+are known at the logged actions alone, H of DRE is had from these if the policies play no other. A row alone in its
+state has no such mean. With propensities that of all rows does, since z_b would show the harm; without them nothing
+would show that the logger follows the state, and LDE leaves such rows out.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ BLOCK = 1 << 14
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 SEEKS = "The logger seems to seek reward"
+LONELY = "Every row is alone in its state, and without propensities rows of different states cannot be compared"
 PROXIES = "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them"
 
 
@@ -102,6 +105,10 @@ class Gates:
     @property
     def many(self) -> bool:
         return False
+
+    @property
+    def left_out(self) -> float:
+        return 0.0
 
     @cached_property
     def z_b(self) -> Floats:
@@ -186,6 +193,11 @@ class Signals(Protocol):
         """More than 20,000 rows: of LDE and DRE, where both may be used, the one with the smaller error is."""
         ...
 
+    @property
+    def left_out(self) -> float:
+        """The share of the rows that LDE leaves out since they are alone in their state."""
+        ...
+
 
 def is_alarm(gates: Signals) -> bool:
     """Whether the logger seems to seek reward."""
@@ -222,6 +234,8 @@ def gated(gates: Signals) -> Judgement:
     if any(p.proxy for p in policies):
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
+    if gates.left_out == 1:
+        silent = [reason or LONELY for reason in silent]
     silent = [
         reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")
         for reason, error in zip(silent, chosen, strict=True)
@@ -230,6 +244,8 @@ def gated(gates: Signals) -> Judgement:
     notes = []
     if gates.knows == "none":
         notes.append("Without propensities it is assumed that logging did not seek reward")
+    if 0 < gates.left_out < 1:
+        notes.append(f"Rows alone in their state ({gates.left_out:.0%}) say nothing without propensities: left out")
     if not all(p.has_full for p in policies):
         notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
     return Judgement(

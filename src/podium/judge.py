@@ -9,7 +9,7 @@ import numpy as np
 from podium.belief import HIDDEN
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
-from podium.gated import ALARM, Gates, gated
+from podium.gated import ALARM, Gates, Signals, gated
 from podium.log import Log
 from podium.policies import PolicySet
 from podium.resampling import LABELS, classical
@@ -56,27 +56,31 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
     otherwise, and in the gated procedure, verdicts do without. Where they seek reward they silence every pair, except
     those that a believable estimate confirms by DRE.
     """
-    if log.estimated is not None:
-        if procedure in JUDGES:
-            used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
-            plain = log.taken_as_known() if used else log.without_estimate()
-            found = judge(plain, policies, procedure, main, units, seed)
-            return silence_seekers(found, Gates(log, policies), used)
-        found = classical(main, units, procedure, seed)
-        note = "The errors take the estimated propensities as if they were known"
-        return replace(found, notes=(*found.notes, note)) if main.estimator.uses_propensity else found
+    if log.estimated is not None and procedure in JUDGES:
+        used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
+        plain = log.taken_as_known() if used else log.without_estimate()
+        found = judge(plain, policies, procedure, main, units, seed)
+        return silence_seekers(found, Gates(log, policies), used)
     if procedure == "posterior":
         return by_posterior(log, policies, seed)
     if procedure == "gated":
         return gated(Gates(log, policies))
-    return classical(main, units, procedure, seed)
+    return by_terms(log, main, units, procedure, seed)
+
+
+def by_terms(log: Log | ScannedLog, main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
+    """The row terms of the main method judged in a classical way."""
+    found = classical(main, units, procedure, seed)
+    if log.knows != "estimated" or not main.estimator.uses_propensity:
+        return found
+    return replace(found, notes=(*found.notes, "The errors take the estimated propensities as if they were known"))
 
 
 USED = "The estimated propensities are taken for the logger's habits, which assumes that " + HIDDEN
 UNUSED = "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair"
 
 
-def silence_seekers(found: Judgement, gates: Gates, used: bool) -> Judgement:
+def silence_seekers(found: Judgement, gates: Signals, used: bool) -> Judgement:
     """A judgement that is silent where estimated propensities suggest that the logger seeks reward, and DRE with a
     believable estimate is not fairly sure of the same sign."""
     from scipy.special import stdtr

@@ -76,10 +76,11 @@ def of_states(batch: Batch, question: Question) -> Sums:
     add, moments = sums.add, sums.moments
     state_facts(batch, question, starts, counts, add)
     if question.gates:
-        gate_rows(batch, question, data, residual, add)
+        told = residual if question.alone else np.where(np.repeat(alone, counts), 0.0, residual)
+        gate_rows(batch, question, data, residual, told, add)
         ends = np.append(starts, n)
         position = np.arange(n)
-        paths = {"LDE": residual * batch.latest}
+        paths = {"LDE": told * batch.latest}
         if data.inverse is not None:
             paths["DRE"] = residual * data.inverse
         rows_first = np.ascontiguousarray(data.gaps)
@@ -125,10 +126,12 @@ def state_facts(batch: Batch, question: Question, starts: Codes, counts: Codes, 
     add["expected"] = np.array([expected.sum(), (expected * (1 - expected)).sum()])
 
 
-def gate_rows(batch: Batch, question: Question, data: Gaps, residual: Floats, add: dict[str, Floats]) -> None:
-    """Row sums behind the gates: T_p, z_b, and the spread of residuals on the rows that LDE keeps."""
+def gate_rows(
+    batch: Batch, question: Question, data: Gaps, residual: Floats, told: Floats, add: dict[str, Floats]
+) -> None:
+    """Row sums behind the gates: T_p, z_b, and the spread of the residuals that LDE keeps (`told`)."""
     assert batch.latest is not None
-    kept = residual[batch.latest]
+    kept = told[batch.latest]
     add["kept residual"] = np.array([kept.sum(), kept @ kept])
     logs = log_p(batch, question)
     add["T_p"] = np.array([logs.sum(), logs @ logs, residual.sum(), residual @ residual, logs @ residual])

@@ -132,7 +132,7 @@ def from_classification(
     >>> bandit
     LabelledBandit: 8 examples, 2 labels, 3 policies, values from 0.500 to 1.000
     >>> bandit.draw_log(0)
-    Log: 8 rows, 8 distinct (state, action), 8 states, 2 actions, the full behaviour policy
+    Log (memory): 8 rows, 8 distinct (state, action), 8 states, 2 actions, the full behaviour policy
     """
     labels = np.asarray(y)
     if labels.ndim != 1 or not labels.size or len(X) != len(labels):

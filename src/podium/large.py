@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from podium.baselines import fit_baseline, takes_actions
-from podium.columns import Codes, Floats
+from podium.columns import Codes, Floats, sort_key
 from podium.drafts import Policy
 from podium.engines.arrow import LazyColumns, label_codes, numbers
 from podium.engines.memory import MemoryRows
@@ -107,6 +108,7 @@ class Large:
         logs = None
         if self.knows == "none":
             logs = np.log(np.maximum(self.counts, 1))
+        wanted = {"alone": self.knows != "none" or self.baseline == "state", **wanted}
         return Question(
             rows=self.rows,
             actions=self.actions,
@@ -122,6 +124,13 @@ class Large:
             units=self.units,
             **wanted,
         )
+
+    def without_estimate(self) -> Large:
+        """The same without estimated propensities."""
+        assert isinstance(self.log, Log)
+        assert isinstance(self.source, MemoryRows)
+        log = self.log.without_estimate()
+        return replace(self, log=log, source=replace(self.source, log=log), knows="none")
 
     def ask(self, question: Question, label: str) -> Sums:
         """One pass of the kernel; a second one where pairs turn out to be nearer than the first rows showed."""
@@ -157,6 +166,17 @@ def is_large(log: Any) -> bool:
     return len(log) > SMALL
 
 
+def with_every_action(work: Callable[[Mapping[str, Sequence[Any]]], T]) -> T:
+    """What `work` gives; once more where a policy turns out to play actions that its first rows did not show.
+
+    A log in memory asks its policies for all rows before it starts; this is the same for rows read in passes.
+    """
+    try:
+        return work({})
+    except NewActions as error:
+        return work(error.played)
+
+
 def open_large(
     log: Log | ScannedLog,
     policies: Any,
@@ -165,8 +185,13 @@ def open_large(
     actions: Sequence[Any] = (),
     unit: str | None = None,
     label_states: bool = False,
+    late: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    seed: int = 0,
 ) -> Large:
-    """The log, the options that a call adds to it, and its policies."""
+    """The log, the options that a call adds to it, and its policies.
+
+    `late` are actions that a policy plays, and that neither the log nor the policy's first rows show.
+    """
     constant: float | str = "model"
     model = None
     if isinstance(baseline, str) and baseline in ("mean", "state"):
@@ -176,8 +201,8 @@ def open_large(
     else:
         model = baseline
     if isinstance(log, ScannedLog):
-        return scan(log, policies, constant, model, behavior, actions, unit, label_states)
-    log, resolved = prepare(log, policies, behavior, actions, unit)
+        return scan(log, policies, constant, model, behavior, actions, unit, label_states, late)
+    log, resolved = prepare(log, policies, behavior, actions, unit, seed)
     full = all(p.has_full for p in resolved)
     check_model(model, resolved.policies)
     rows = MemoryRows(log, resolved, model, full, label_states)
@@ -220,6 +245,7 @@ def scan(
     actions: Sequence[Any],
     unit: str | None,
     label_states: bool,
+    late: Mapping[str, Sequence[Any]],
 ) -> Large:
     if unit is not None:
         log = log.with_units(unit)
@@ -254,7 +280,7 @@ def scan(
         columns |= set(roles.states)
     rows = np.arange(head.num_rows)
     try:
-        space, warnings = widen(space, prepared, own, plain, first, rows)
+        space, warnings = widen(space, prepared, own, plain, first, rows, late)
         reader = Reader(roles, space, prepared, own, model, False, label_states)
         sample_log = first(reader)
         resolved = tuple(
@@ -306,12 +332,15 @@ def widen(
     reader: Reader,
     first: Callable[[Reader], Log],
     rows: Codes,
+    late: Mapping[str, Sequence[Any]],
 ) -> tuple[tuple[Any, ...], list[str]]:
     """The action space with what the policies can play, and warnings where they enlarge it."""
     warnings = []
     for name, policy in [*([("behavior", behavior)] if behavior is not None else []), *policies.items()]:
         own = behavior if name != "behavior" else None
         labels = new_labels(name, policy, replace(reader, actions=space), first, rows, own)
+        if name in late:
+            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
         if labels and name != "behavior":
             shown = listed(labels, 5)
             warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
@@ -328,7 +357,7 @@ def new_labels(
     try:
         draft = reader.draft(name, policy, rows, log)
     except NewActions as error:
-        return tuple(error.labels)
+        return tuple(label for labels in error.played.values() for label in labels)
     return tuple(x for x in draft.labels if x not in known)
 
 

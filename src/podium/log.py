@@ -61,7 +61,7 @@ class Log:
     --------
     >>> log = Log(states=[0, 0, 1], actions=["a", "b", "a"], rewards=[1.0, 0.0, 0.5])
     >>> log
-    Log: 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
+    Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
     """
 
     states: Any
@@ -447,10 +447,9 @@ class Log:
 
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
-        engine = "" if self.engine == "memory" else f" ({self.engine})"
         known["estimated"] = "estimated propensities"
         return (
-            f"Log{engine}: {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
+            f"Log ({self.engine}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
         )
 

@@ -142,7 +142,11 @@ class Plan:
 
     def _repr_html_(self) -> str:
         tables = [self.pairs_table()] + ([self.log_more_table()] if self.log_more else [])
-        return "".join(table.html() for table in tables) + join(tag("p", note) for note in self.notes)
+        return (
+            tag("p", repr(self.log))
+            + "".join(table.html() for table in tables)
+            + join(tag("p", note) for note in self.notes)
+        )
 
 
 def count_text(rows: int | None) -> str:

@@ -1,19 +1,21 @@
-"""Progress of long scans: rows done, rate and time left, on stderr."""
+"""Progress of long work on stderr: how much is done, the rate, and the time left."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TextIO
-
-from podium.errors import count
+from dataclasses import dataclass, field
+from typing import TextIO, TypeVar
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-FIRST = 2.0  # seconds before anything is shown
-EVERY = 0.5  # seconds between two lines on a terminal
+FIRST = 2.0  # seconds before anything is shown of a scan
+EVERY = 0.5  # seconds between two lines on a terminal, each over the one before
 SPARSE = 15.0  # and elsewhere
+WIDTH = 24
+T = TypeVar("T")
 
 
 @contextmanager
@@ -23,40 +25,127 @@ def no_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def show_progress(label: str, total: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
-    """Shows `label  1,200,000 of 10,000,000 rows  3.1 million/s  0:05 left` once that takes more than two seconds."""
-    out = stream or sys.stderr
-    start = last = time.monotonic()
-    done, shown = 0, False
+def show_progress(
+    label: str, total: int, *, of: str = "rows", stream: TextIO | None = None
+) -> Iterator[Callable[[int], None]]:
+    """For work that tells how much it has done; shown once it takes more than two seconds, and wiped at the end."""
+    lines = Lines(label, total, of, stream or sys.stderr)
+    done = 0
 
-    def advance(rows: int) -> None:
-        nonlocal done, last, shown
-        done += rows
-        now = time.monotonic()
-        if now - start > FIRST and now - last > (EVERY if out.isatty() else SPARSE if shown else 0):
-            back = "\r\x1b[2K" if out.isatty() else ""
-            print(
-                back + scan_line(label, done, total, now - start),
-                end="" if out.isatty() else "\n",
-                file=out,
-                flush=True,
-            )
-            last, shown = now, True
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        lines.show_in_time(done)
 
     try:
         yield advance
     finally:
-        if shown and out.isatty():
-            print("\r\x1b[2K", end="", file=out, flush=True)
+        lines.wipe()
 
 
-def scan_line(label: str, done: int, total: int, seconds: float) -> str:
-    """One line on how far a scan is.
+@contextmanager
+def watch_progress(label: str, total: int, done: Callable[[], int], stream: TextIO | None = None) -> Iterator[None]:
+    """For work that others do: a thread looks every now and then how much is `done`; the last line stays."""
+    lines = Lines(label, total, "", stream or sys.stderr, before=done())
+    if lines.before and lines.before < total:
+        print(f"{label}: {lines.before} of {total} are there already", file=lines.stream, flush=True)
+    ended = threading.Event()
 
-    >>> scan_line("state by state", 2_500_000, 10_000_000, 5.0)
-    'state by state  2,500,000 of 10,000,000 rows  0.50 million/s  0:15 left'
+    def look() -> None:
+        while not ended.wait(lines.pause):
+            lines.show(done())
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        lines.show(done(), end="\n")
+
+
+def counted(things: Iterable[T], label: str, total: int, of: str) -> Iterator[T]:
+    """Things as they come, with their progress."""
+    with show_progress(label, total, of=of) as advance:
+        for thing in things:
+            yield thing
+            advance(1)
+
+
+@dataclass
+class Lines:
+    """The lines of one piece of work; on a terminal each takes the place of the one before."""
+
+    label: str
+    total: int
+    of: str
+    stream: TextIO
+    before: int = 0  # done by an earlier run
+    start: float = field(default_factory=lambda: time.monotonic())
+    last: float | None = None
+
+    @property
+    def pause(self) -> float:
+        return EVERY if self.stream.isatty() else SPARSE
+
+    def show_in_time(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self.start > FIRST and (self.last is None or now - self.last > self.pause):
+            self.show(done)
+
+    def show(self, done: int, end: str = "") -> None:
+        self.last = time.monotonic()
+        line = progress_line(self.label, done, self.total, self.last - self.start, self.of, self.before)
+        terminal = self.stream.isatty()
+        print(
+            ("\r\x1b[2K" if terminal else "") + line,
+            end=end or ("" if terminal else "\n"),
+            file=self.stream,
+            flush=True,
+        )
+
+    def wipe(self) -> None:
+        if self.last is not None and self.stream.isatty():
+            print("\r\x1b[2K", end="", file=self.stream, flush=True)
+
+
+def progress_line(label: str, done: int, total: int, seconds: float, of: str = "", before: int = 0) -> str:
+    """How far work is; the rate counts what was done in this run alone.
+
+    >>> progress_line("state by state", 2_500_000, 10_000_000, 5.0, "rows")
+    'state by state  ######------------------  2,500,000 of 10,000,000 rows  0.50 million/s  0:15 left'
+    >>> progress_line("tests", 60, 100, 20.0, before=20)
+    'tests  ##############----------  60 of 100  2.0/s  0:20 left'
+    >>> progress_line("tests", 100, 100, 50.0)
+    'tests  ########################  100 of 100  2.0/s  in 0:50'
     """
-    rate = done / seconds if seconds > 0 else 0.0
-    left = round((total - done) / rate) if rate else 0
-    clock = f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d}" if left >= 3600 else f"{left // 60}:{left % 60:02d}"
-    return f"{label}  {done:,} of {count(total, 'row')}  {rate / 1e6:.2f} million/s  {clock} left"
+    filled = min(WIDTH, WIDTH * done // max(total, 1))
+    rate = (done - before) / seconds if seconds > 0 else 0.0
+    parts = [label, "#" * filled + "-" * (WIDTH - filled), f"{done:,} of {total:,} {of}".rstrip()]
+    if rate > 0:
+        parts.append(rate_text(rate))
+        parts.append(f"in {clock(seconds)}" if done >= total else f"{clock((total - done) / rate)} left")
+    return "  ".join(parts)
+
+
+def rate_text(rate: float) -> str:
+    """A number per second, or per minute where that is less than one.
+
+    >>> rate_text(3_140_000), rate_text(12.3), rate_text(0.5)
+    ('3.14 million/s', '12.3/s', '30.0/min')
+    """
+    if rate >= 1e5:
+        return f"{rate / 1e6:.2f} million/s"
+    return f"{rate:,.1f}/s" if rate >= 1 else f"{60 * rate:.1f}/min"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as m:ss or h:mm:ss.
+
+    >>> clock(65), clock(3725)
+    ('1:05', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

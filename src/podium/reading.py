@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,15 +20,19 @@ from podium.tables import index_as_column
 
 
 class NewActions(PodiumError):
-    """A policy plays actions that nobody has named."""
+    """Policies play actions that nobody has named: policy -> actions."""
 
-    def __init__(self, name: str, labels: list[Any]) -> None:
+    def __init__(self, played: Mapping[str, Sequence[Any]]) -> None:
+        name, labels = next(iter(played.items()))
         super().__init__(
             f"policy {name!r} plays {listed(labels, 5)}, which neither the log nor the first rows it was asked for "
             "hold",
             hint="name the whole action space with actions=[...] or --actions.",
         )
-        self.labels = labels
+        self.played = played
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NewActions, (self.played,)
 
 
 BY_ROW = ("probabilities", "distribution", "actions")
@@ -171,18 +175,27 @@ class Reader:
             draft = draft_policy(name, given, log)
         new = [x for x in draft.labels if x not in set(log.action_space)]
         if new:
-            raise NewActions(name, new)
+            raise NewActions({name: new})
         return draft
+
+    def played(self, rows: Codes, log: Log) -> dict[str, Sequence[Any]]:
+        """The actions of every policy on the rows of a batch that the action space lacks."""
+        found: dict[str, Sequence[Any]] = {}
+        for name, policy in self.policies.items():
+            try:
+                self.draft(name, policy, rows, log)
+            except NewActions as error:
+                found |= error.played
+        return found
 
 
 def behaved(log: Log, behavior: Any, actions: tuple[Any, ...]) -> Log:
     """The log with its behaviour policy, checked against the propensities."""
     twin = log._copy(behavior=behavior)
     twin._check_behavior()
-    if twin.action_space != actions:
-        raise PodiumError(
-            "the behaviour policy plays actions that the action space lacks", hint="name every action with actions=."
-        )
+    new = [x for x in twin.action_space if x not in set(actions)]
+    if new:
+        raise NewActions({"behavior": new})
     return twin
 
 

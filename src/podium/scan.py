@@ -14,8 +14,9 @@ import numpy as np
 from podium.columns import Column, match_label, sort_key
 from podium.engines import AUTO, Engine, Order, check_engine
 from podium.errors import BadRows, PodiumError, count
+from podium.frames import is_frame
 from podium.log import Log, Roles, assign_roles
-from podium.reading import Reader
+from podium.reading import NewActions, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,6 +91,10 @@ class ScannedLog:
             "propensities": self.knows,
         }
 
+    @property
+    def estimated(self) -> None:
+        """Propensities are estimated in memory alone."""
+
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
         parts = [count(len(self), "row")]
@@ -110,6 +115,13 @@ class ScannedLog:
         return replace(self, actions=given)
 
     def with_behavior(self, policy: Any) -> ScannedLog:
+        estimate = isinstance(policy, str) and policy.partition(":")[0] == "estimate" and policy not in self.columns
+        if (estimate or hasattr(policy, "belief")) and len(self) > SMALL:
+            raise PodiumError(
+                "propensities are estimated from all rows at once, and this log is read in passes",
+                hint="use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
+                "LDE and DiM need none.",
+            )
         return replace(self, behavior=policy)
 
     def with_units(self, column: str) -> ScannedLog:
@@ -168,6 +180,8 @@ class ScannedLog:
         if isinstance(found, Fault):
             if isinstance(found.error, BadRows):
                 self.refuse(reader, needed)
+            if isinstance(found.error, NewActions):  # all of them, not those of the first batch that has any
+                raise NewActions(self.engine.fold(needed, None, PlayedWork(reader), "looking for actions").in_order())
             raise found.error
         result: T = found
         return result
@@ -294,6 +308,44 @@ class CheckWork:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Played:
+    """Actions that nobody has named, by the policies that play them."""
+
+    labels: Mapping[str, frozenset[Any]]
+
+    def __add__(self, other: Played) -> Played:
+        names = dict.fromkeys([*self.labels, *other.labels])
+        none: frozenset[Any] = frozenset()
+        return Played({name: self.labels.get(name, none) | other.labels.get(name, none) for name in names})
+
+    def in_order(self) -> dict[str, list[Any]]:
+        return {name: sorted(labels, key=sort_key) for name, labels in self.labels.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedWork:
+    """What the policies play that the action space lacks."""
+
+    reader: Reader
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Played:
+        from podium.engines import ROW
+        from podium.engines.arrow import log_of_batch
+
+        found = Played({})
+        for batch in batches:
+            if batch.num_rows:
+                try:
+                    log = log_of_batch(self.reader, batch)
+                except NewActions as error:
+                    played: Mapping[str, Sequence[Any]] = error.played
+                else:
+                    played = self.reader.played(batch.column(ROW).to_numpy(zero_copy_only=False), log)
+                found = found + Played({name: frozenset(labels) for name, labels in played.items()})
+        return found
+
+
 def scan_log(
     source: Any,
     *,
@@ -313,7 +365,7 @@ def scan_log(
     Parameters
     ----------
     source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
-        database or relation, or a Spark DataFrame
+        database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
     engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
@@ -324,6 +376,8 @@ def scan_log(
     }  # fmt: skip
     chosen = choose_engine(source, engine)
     if chosen == "memory":
+        if is_frame(source):
+            return Log.from_frame(source, actions=actions, **roles)
         from podium.io import read_log
 
         return read_log(source, actions=actions, text=text, **roles)
@@ -342,6 +396,8 @@ def choose_engine(source: Any, engine: str) -> str:
     """The engine that "auto" stands for."""
     if engine != "auto":
         return engine
+    if is_frame(source):
+        return "memory"
     if not isinstance(source, str | Path):
         return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
     path = Path(source)

@@ -18,8 +18,9 @@ from podium.errors import PodiumError, Unavailable
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
 from podium.estimators import Estimator, find_estimator
 from podium.findings import kept_by
-from podium.large import Large, is_large, open_large
+from podium.large import Large, is_large, open_large, with_every_action
 from podium.log import Log
+from podium.markup import tag
 from podium.moments import GroupSums, merge
 from podium.pairs import pair_indices
 from podium.scan import ScannedLog
@@ -126,7 +127,7 @@ class StateComparison:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.states_table().html() + self.summary_table().html()
+        return tag("p", repr(self.log)) + self.states_table().html() + self.summary_table().html()
 
 
 def compare_states(
@@ -181,8 +182,12 @@ def compare_states(
             'the baseline "state" is for single states of logs in memory, or of up to 20,000 rows', hint='use "mean".'
         )
     if not by_neighbours and in_passes(log, baseline, normalize, None):
-        large = open_large(log, policies, baseline, behavior, actions, label_states=True)
-        return states_in_passes(large, method, baseline, duplicates, true_values, delta, lower_is_better, seed)
+        opened = partial(open_large, log, policies, baseline, behavior, actions, label_states=True, seed=seed)
+        return with_every_action(
+            lambda late: states_in_passes(
+                opened(late=late), method, baseline, duplicates, true_values, delta, lower_is_better, seed
+            )
+        )
     assert not isinstance(log, ScannedLog)
     log, resolved = prepare(log, policies, behavior, actions, seed=seed)
     terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)

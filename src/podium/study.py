@@ -18,11 +18,10 @@ from podium.estimate import MethodResult, prepare, row_terms, run_method, try_me
 from podium.estimators import ESTIMATORS, LDE, Estimator
 from podium.findings import Findings, kept_by
 from podium.gated import gated
-from podium.judge import JUDGES, judge, pick_procedure
-from podium.large import Large, is_large, mergeable, open_large
+from podium.judge import JUDGES, by_terms, judge, pick_procedure, silence_seekers
+from podium.large import Large, is_large, mergeable, open_large, with_every_action
 from podium.log import Log
 from podium.policies import PolicySet
-from podium.resampling import classical
 from podium.scan import ScannedLog
 from podium.sums import Sums
 from podium.verdicts import Judgement
@@ -88,11 +87,15 @@ def examine(
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
     if in_passes(log, baseline, normalize, verdicts):
-        large = open_large(log, policies, baseline, behavior, actions, unit)
-        return examine_large(
-            large, method, baseline, verdicts=verdicts, ranker=ranker, duplicates=duplicates, bootstrap=bootstrap,
-            seed=seed, coverage=coverage,
-        )  # fmt: skip
+
+        def by_passes(late: Mapping[str, Sequence[Any]]) -> Study:
+            large = open_large(log, policies, baseline, behavior, actions, unit, late=late, seed=seed)
+            return examine_large(
+                large, method, baseline, verdicts=verdicts, ranker=ranker, duplicates=duplicates, bootstrap=bootstrap,
+                seed=seed, coverage=coverage,
+            )  # fmt: skip
+
+        return with_every_action(by_passes)
     assert not isinstance(log, ScannedLog)
     log, resolved = prepare(log, policies, behavior, actions, unit, seed)
     check_two(resolved, coverage)
@@ -146,14 +149,22 @@ def estimate_all(
         options = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
         results, unavailable = try_methods(log, resolved, methods, baseline, **options)
         return log, resolved, results, unavailable, resolved.warnings
-    large = open_large(log, policies, baseline, behavior, actions)
+    opened = partial(open_large, log, policies, baseline, behavior, actions, seed=seed)
+    return with_every_action(lambda late: estimate_in_passes(opened(late=late), methods, duplicates, seed))
+
+
+def estimate_in_passes(
+    large: Large, methods: Sequence[Estimator], duplicates: str | None, seed: int
+) -> tuple[Any, PolicySet, dict[str, MethodResult], dict[str, str], tuple[str, ...]]:
+    """The same of a large log."""
     usable = [e for e in methods if not (e.uses_propensity and large.knows == "none")]
     families = {(e.uses_propensity, kept_by(e, duplicates)) for e in usable}
     gates = large.baseline == "state"
     by_state = gates or any(kept == "latest" for _, kept in families)
     question = large.question(states=by_state, gates=gates, families=tuple(sorted(families)), seed=seed)
     found = Findings(large, large.ask(question, "state by state" if by_state else "all rows"))
-    results, unavailable = {}, {}
+    results: dict[str, MethodResult] = {}
+    unavailable: dict[str, str] = {}
     for estimator in methods:
         try:
             results[estimator.name] = found.method(estimator, duplicates)
@@ -186,10 +197,14 @@ def examine_log(
     log: Log | ScannedLog, policies: Any, behavior: Any = None, actions: Sequence[Any] = (), unit: Any = None
 ) -> Study:
     """The study of a large log with any number of policies, for the trust panel."""
-    large = open_large(log, policies, "mean", behavior, actions, unit)
-    return examine_large(
-        large, LDE, "mean", verdicts="gated", ranker=None, duplicates=None, bootstrap=0, seed=0, coverage=True
-    )
+
+    def by_passes(late: Mapping[str, Sequence[Any]]) -> Study:
+        large = open_large(log, policies, "mean", behavior, actions, unit, late=late)
+        return examine_large(
+            large, LDE, "mean", verdicts="gated", ranker=None, duplicates=None, bootstrap=0, seed=0, coverage=True
+        )
+
+    return with_every_action(by_passes)
 
 
 def check_two(policies: PolicySet, any_number: bool) -> None:
@@ -263,7 +278,7 @@ def examine_large(
     units = method.reward_units(large.actions)
 
     def judged(name: str) -> Judgement:
-        return gated(found) if name == "gated" else classical(main, units, name, seed)
+        return judge_large(found, seed) if name == "gated" else by_terms(large.log, main, units, name, seed)
 
     def resampled(draws: int, level: float) -> tuple[Floats, Floats]:
         assert main.pieces is not None
@@ -286,6 +301,21 @@ def examine_large(
         engine=large.engine,
         findings=found,
     )
+
+
+def judge_large(found: Findings, seed: int) -> Judgement:
+    """The gated verdict; without propensities, and where they are estimates, by a pass of its own if need be.
+
+    As on smaller logs, estimated propensities can only silence a pair.
+    """
+    large = found.large
+    plain = large.without_estimate() if large.knows == "estimated" else large
+    if plain.knows == "none" and (plain is not large or large.baseline == "state"):
+        question = plain.question(states=True, gates=True, alone=False, seed=seed)
+        judgement = gated(Findings(plain, plain.ask(question, "state by state")))
+    else:
+        judgement = gated(found)
+    return judgement if plain is large else silence_seekers(judgement, found, used=False)
 
 
 def methods_at_hand(

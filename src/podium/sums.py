@@ -77,6 +77,7 @@ class Question:
     terms : methods whose pairs are judged by row terms: (name, weighted, kept, constant baseline or None)
     resampled : the method among them whose terms are summed into random groups of rows
     coverage : the trust panel's figures of each policy
+    alone : rows alone in their state count for LDE, held against the mean of all rows
     hidden : policies play actions that were never logged in the same state, so DRE's design error cannot be had
     seed : of the random groups
     """
@@ -99,6 +100,7 @@ class Question:
     terms: tuple[tuple[str, bool, str, float | None], ...] = ()
     resampled: str = ""
     coverage: bool = False
+    alone: bool = True
     hidden: bool = False
     units: int = 0
     seed: int = 0

@@ -150,13 +150,35 @@ def joint_covariance(judgement: Judgement) -> Floats:
     k = len(judgement.values)
     i, j = pair_indices(k)
     full = np.zeros((k, k))
-    full[i, j] = full[j, i] = judgement.std_error**2
+    full[i, j] = full[j, i] = steady(judgement.std_error) ** 2
     if not np.isfinite(full).all():
         return np.full((k, k), np.nan)
     full = full - full.mean(axis=0) - full.mean(axis=1)[:, None] + full.mean()
     scale, axes = np.linalg.eigh(-0.5 * full)
     covariance: Floats = (axes * np.maximum(scale, 0)) @ axes.T
     return covariance
+
+
+def steady(numbers: Floats) -> Floats:
+    """Numbers to six digits: engines add in different orders, and draws must not turn on the last bit.
+
+    >>> steady(np.array([0.123456789, 98765432.1, 0.0])).tolist()
+    [0.123457, 98765400.0, 0.0]
+    """
+    return np.array([float(f"{x:.5e}") for x in numbers])
+
+
+def rounded_values(judgement: Judgement) -> Floats:
+    """(K,) values with mean 0 that fit all differences best, to a millionth of the smallest standard error."""
+    k = len(judgement.values)
+    i, j = pair_indices(k)
+    gaps = np.zeros((k, k))
+    gaps[i, j], gaps[j, i] = judgement.difference, -judgement.difference
+    centred: Floats = gaps.mean(axis=1)
+    errors = steady(judgement.std_error[judgement.std_error > 0])
+    unit = max(1e-6 * float(errors.min()), 1e-15 * float(np.abs(centred).max()), 1e-300)
+    rounded: Floats = np.round(centred / unit) * unit
+    return rounded
 
 
 def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
@@ -170,17 +192,19 @@ def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
 def best_and_regret(judgement: Judgement, sign: float, seed: int) -> tuple[Floats, Floats]:
     """(K,) how often each policy is the best, and how much choosing it is expected to lose against the best.
 
-    Values vary together with the variances and the tails (degrees of freedom) that the pairs state.
+    Values are those that fit all differences best, and vary together with the variances and the tails (degrees of
+    freedom) that the pairs state.
     """
     k = len(judgement.values)
     covariance = joint_covariance(judgement)
     if not judgement.usable.any() or not np.isfinite(covariance).all():
         return np.full(k, 1 / k), np.full(k, np.nan)
-    freedom = float(judgement.freedom[judgement.usable].min())
+    freedom = float(steady(judgement.freedom[judgement.usable]).min())
     tails = np.sqrt(freedom / np.random.default_rng([seed, 4]).chisquare(freedom, size=(DRAWS, 1)))
-    drawn = sign * (judgement.values + tails * gaussian_draws(covariance, seed, DRAWS))
+    values = rounded_values(judgement)
+    drawn = sign * (values + tails * gaussian_draws(covariance, seed, DRAWS))
     best = drawn.max(axis=1, keepdims=True)
-    top = drawn >= best - 1e-12 * max(1e-300, float(np.abs(judgement.values).max()))
+    top = drawn >= best - 1e-7 * float(judgement.std_error.max())  # nearer than that, draws resolve nothing
     shares: Floats = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     regret: Floats = (best - drawn).mean(axis=0)
     return shares, regret

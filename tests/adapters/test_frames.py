@@ -65,5 +65,41 @@ def test_a_frame_too_large_to_fetch_is_refused(monkeypatch: pytest.MonkeyPatch) 
         podium.Log.from_frame(relation())
     assert str(error.value) == (
         "the frame of duckdb has more than 3 rows, too many to fetch\n\n"
-        "Hint: write it as Parquet and compare that file with engine='duckdb' or engine='spark'."
+        "Hint: use podium.scan_log(frame), which leaves its rows where they are."
     )
+    with pytest.raises(podium.PodiumError) as error:
+        podium.Log.from_frame(pl.LazyFrame(COLUMNS))
+    assert str(error.value).endswith("Hint: write it as Parquet and use podium.scan_log(path).")
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if name != "polars, lazy"])
+def test_every_frame_can_be_scanned(name: str) -> None:
+    policies = {"call": "constant:call", "sms": "constant:sms"}
+    log = podium.scan_log(FRAMES[name](), state=["age", "where"])
+    wanted = podium.compare(podium.Log.from_columns(COLUMNS), policies).to_dict()
+    found = podium.compare(log, policies).to_dict()
+    assert found["settings"].pop("engine") == ("duckdb" if name == "duckdb" else "memory")
+    wanted["settings"].pop("engine")
+    assert found == wanted
+
+
+def test_a_relation_of_any_length_is_scanned() -> None:
+    rows = 30_000
+    rng = np.random.default_rng(0)
+    columns = {
+        "age": rng.integers(20, 90, rows),
+        "action": np.array(["call", "sms"])[rng.integers(0, 2, rows)],
+        "reward": rng.normal(size=rows),
+        "propensity": np.full(rows, 0.5),
+    }
+    policies = {"young": "sql:CASE WHEN age < 40 THEN 'sms' ELSE 'call' END", "now": "uniform"}
+    wanted = podium.compare(podium.Log.from_columns(columns), policies)
+    found = podium.compare(podium.scan_log(duckdb.connect().from_arrow(pa.table(columns))), policies)
+    assert found.settings["engine"] == "duckdb"
+    assert found.ranking == wanted.ranking
+    assert found.pairs[0].difference == pytest.approx(wanted.pairs[0].difference, rel=1e-9)
+
+
+def test_a_frame_is_no_log() -> None:
+    with pytest.raises(podium.PodiumError, match=r"podium\.scan_log"):
+        podium.compare(relation(), {"call": "constant:call", "sms": "constant:sms"})  # type: ignore[arg-type]

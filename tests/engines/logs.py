@@ -63,7 +63,7 @@ def assert_alike(found: dict[str, Any], wanted: dict[str, Any], scale: float) ->
             continue
         other = theirs[name]
         if isinstance(value, float) and isinstance(other, float):
-            draws = 5e-4 if name.endswith("p_best") else 0.0  # of 10,000 draws rounding may turn a few
-            assert math.isclose(value, other, rel_tol=1e-9, abs_tol=max(1e-12 * scale, draws)), (name, value, other)
+            close = 0.0 if name.endswith("p_best") else 1e-12 * scale
+            assert math.isclose(value, other, rel_tol=1e-9 if close else 0.0, abs_tol=close), (name, value, other)
         else:
             assert value == other, name

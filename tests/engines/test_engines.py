@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,31 @@ def test_pairs_that_the_first_rows_do_not_show_to_be_near(open_table: OPENERS) -
     assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
 
 
+def test_a_policy_may_play_an_action_that_the_first_rows_do_not_show(engine: str, open_table: OPENERS) -> None:
+    states = np.arange(ROWS) % 500
+    states[-1] = 9999
+    rows = table(state=states).select(["state", "action", "reward", "propensity"])
+
+    def late(given: Any) -> Any:
+        return np.where(np.asarray(given) == 9999, "visit", "call")
+
+    policies = {"late": late, "u": "uniform", "later": {int(s): "fax" if s == 9999 else "sms" for s in states}}
+    asked = [
+        podium.compare,
+        podium.evaluate,
+        podium.diagnose,
+        podium.compare_states,
+    ]
+    for ask in asked:
+        if engine == "spark" and ask is not podium.compare:
+            continue  # sent once is sent
+        wanted = ask(open_table(rows, "memory", state="state"), policies)
+        found = ask(open_table(rows, engine, state="state"), policies)
+        assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+        assert found.log.n_actions == 6
+    assert "policy 'late' can play actions that the log's action space lacks: 'visit'." in wanted.warnings
+
+
 def test_small_logs_are_judged_in_memory_and_say_which_engine_read_them(open_table: OPENERS) -> None:
     log = open_table(table(300), "duckdb", state="state")
     result = podium.compare(log, WHOLE)
@@ -219,3 +245,26 @@ def test_large_logs_say_which_engine_ran(open_table: OPENERS) -> None:
     result = podium.compare(log)
     assert result.settings["engine"] == "duckdb"
     assert str(result).startswith("Log (duckdb): 24,000 rows")
+
+
+SHOWN = ("compare", "paired t", "the state's mean", "whole policies", "evaluate", "check", "states", "plan")
+
+
+@pytest.mark.parametrize("rows", [300, ROWS])
+@pytest.mark.parametrize("asked", SHOWN)
+def test_what_is_shown_differs_in_the_name_of_the_engine_alone(asked: str, rows: int, open_table: OPENERS) -> None:
+    wanted, found = (str(ASKED[asked](open_table(table(rows), name, state="state"))) for name in ("memory", "duckdb"))
+    assert found == wanted.replace("Log (memory)", "Log (duckdb)")
+
+
+@pytest.mark.parametrize("rows", [300, ROWS])
+@pytest.mark.parametrize("name", ["memory", *ENGINES])
+def test_every_answer_says_which_engine_ran(name: str, rows: int, open_table: OPENERS, tmp_path: Path) -> None:
+    log = open_table(table(rows), name, state="state")
+    for asked in ("compare", "evaluate", "check", "states", "plan"):
+        result = ASKED[asked](log)
+        assert str(result).startswith(f"Log ({name})"), asked
+        assert result.to_dict()["settings"]["engine"] == name
+        assert f"Log ({name})" in result._repr_html_()
+    page = podium.compare(log).report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"· engine {name}<" in page

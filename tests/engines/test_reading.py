@@ -252,17 +252,19 @@ def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> No
     )
 
 
-def test_a_policy_that_plays_an_action_nobody_named(tmp_path: Path) -> None:
-    states = np.arange(ROWS) % 500
-    states[-1] = 9999
-    log = scan(write_parts(table(state=states), tmp_path / "log", 2))
-
-    def late(given: Any) -> Any:
-        return np.where(np.asarray(given) == 9999, "visit", "call")
-
-    assert message(lambda: podium.compare(log, {"late": late, "u": "uniform"})) == (
-        "policy 'late' plays 'visit', which neither the log nor the first rows it was asked for hold"
-    )
+def test_propensities_are_not_estimated_in_passes(tmp_path: Path) -> None:
+    without = table().drop_columns(["propensity"])
+    log = scan(write_parts(without, tmp_path / "log", 2))
+    for ask in (podium.compare, podium.evaluate, podium.diagnose):
+        with pytest.raises(PodiumError) as caught:
+            ask(log, TWO, behavior="estimate")
+        assert str(caught.value) == (
+            "propensities are estimated from all rows at once, and this log is read in passes\n\n"
+            "Hint: use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
+            "LDE and DiM need none."
+        )
+    few = scan(write_parts(without.slice(0, 400), tmp_path / "few", 2))
+    assert podium.compare(few, TWO, behavior="estimate").log.knows == "estimated"
 
 
 def test_interruption_leaves_no_files(tmp_path: Path) -> None:

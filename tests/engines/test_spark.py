@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -96,6 +97,37 @@ def test_text_files_are_typed_as_in_memory(spark: Any, tmp_path: Path) -> None:
     assert_alike(podium.compare(log).to_dict(), wanted.to_dict(), 1.0)
 
 
+@pytest.mark.parametrize("rows", [300, ROWS])
+def test_json_lines_are_read_as_in_memory(rows: int, spark: Any, tmp_path: Path) -> None:
+    given = table(rows).drop_columns(["pi_p2", "pi_p3", "pi_twin"]).to_pylist()
+    lines = [
+        json.dumps(
+            {
+                "where": {"region": f"r{row['state'] % 3}"},
+                "state": [row["state"] % 7, row["state"] % 5 + 0.5],
+                **{name: value for name, value in row.items() if name != "state"},
+                **({"comment": None} if i % 2 else {}),
+            }
+        )
+        for i, row in enumerate(given)
+    ]
+    third = rows // 3
+    for i, part in enumerate((lines[:third], lines[third:])):  # the second file is the larger one
+        (tmp_path / f"part-{i}.jsonl").write_text("\n\n".join(part) + "\n", encoding="utf-8")
+    (tmp_path / "whole.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    states = ["where:region", "state[0]", "state[1]"]
+    wanted = podium.compare(podium.read_log(tmp_path / "whole.jsonl", state=states))
+    log = podium.scan_log(str(tmp_path / "part-*.jsonl"), engine="spark", session=spark, state=states)
+    assert list(log.columns)[:4] == ["where:region", "state[0]", "state[1]", "action"]
+    assert_alike(podium.compare(log).to_dict(), wanted.to_dict(), 1.0)
+
+
+def test_a_line_that_is_no_json(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"action": 1, "reward": 2, "s": 1}\n{"action": 1,', encoding="utf-8")
+    with pytest.raises(PodiumError, match="a line is not valid JSON"):
+        podium.scan_log(str(tmp_path / "log.jsonl"), engine="spark", session=spark)
+
+
 def test_rows_at_fault_are_named_as_in_memory(spark: Any, tmp_path: Path) -> None:
     reward = np.asarray(table()["reward"]).copy()
     reward[[17_000, 20_001]] = np.nan
@@ -180,8 +212,8 @@ def test_a_file_that_disappears_is_named(spark: Any, tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(PodiumError, match=r"the spark engine does not read \.jsonl files"):
-        podium.scan_log(str(tmp_path / "log.jsonl"), engine="spark", session=spark)
+    with pytest.raises(PodiumError, match=r"the spark engine does not read \.xlsx files"):
+        podium.scan_log(str(tmp_path / "log.xlsx"), engine="spark", session=spark)
     with pytest.raises(PodiumError, match="there is no such file"):
         podium.scan_log(str(tmp_path / "nowhere.parquet"), engine="spark", session=spark)
     with pytest.raises(PodiumError, match="Spark cannot read a log from dict"):

@@ -90,12 +90,24 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path: Path, workers: 
 
 
 def test_a_dask_cluster_gives_the_same(tmp_path: Path) -> None:
-    from distributed import LocalCluster
+    """A scheduler and two workers, each a process of its own that does part of the work."""
+    from distributed import Client, LocalCluster
 
-    run_cells(work.draw, work.cells(5), tmp_path / "here", seed=7, workers=1)
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
-        run_cells(work.draw, work.cells(5), tmp_path / "dask", seed=7, scheduler=cluster.scheduler_address)
-    assert contents(tmp_path / "here") == contents(tmp_path / "dask")
+    run_cells(work.where, work.cells(8), tmp_path / "here", seed=7, workers=1)
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        run_cells(
+            work.where, work.cells(8, seconds=0.2), tmp_path / "dask", seed=7, scheduler=cluster.scheduler_address
+        )
+    names = [f"cell-{i}" for i in range(8)]
+    here, there = ([load(tmp_path / folder, name) for name in names] for folder in ("here", "dask"))
+    for one, other in zip(here, there, strict=True):
+        assert one["numbers"].tobytes() == other["numbers"].tobytes()
+    assert {int(cell["process"]) for cell in here} == {os.getpid()}
+    processes = {int(cell["process"]) for cell in there}
+    assert len(processes) == 2
+    assert os.getpid() not in processes
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

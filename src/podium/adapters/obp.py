@@ -29,7 +29,7 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
     >>> import numpy as np
     >>> pi_b = np.full((2, 3, 1), 1 / 3)
     >>> from_feedback({"context": np.zeros((2, 1)), "action": [0, 2], "reward": [1, 0], "pi_b": pi_b, "n_actions": 3})
-    Log: 2 rows, 2 distinct (state, action), 1 state, 3 actions, the full behaviour policy
+    Log (memory): 2 rows, 2 distinct (state, action), 1 state, 3 actions, the full behaviour policy
     """
     missing = [key for key in NEEDED if feedback.get(key) is None]
     if missing:

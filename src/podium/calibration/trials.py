@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from podium.comparison import Comparison
 from podium.estimate import evaluate
 from podium.estimators import LDE
 from podium.pairs import pair_indices
+from podium.progress import counted
 
 ROWS = (20, 50, 100, 300, 1000)
 POLICIES = 5
@@ -94,10 +94,10 @@ def simulate(families: Iterable[str], rows: Sequence[int], logs: int, seed: int,
     """All trials, in an order that does not depend on the number of workers; the longest first."""
     tasks = [(f, n, rep, seed) for n in sorted(rows, reverse=True) for f in families for rep in range(logs)]
     if workers == 1:
-        return list(watched(map(run_one, tasks), len(tasks)))
+        return list(counted(map(run_one, tasks), "calibration", len(tasks), "logs"))
     with ProcessPoolExecutor(workers, initializer=one_thread) as pool:
         try:
-            return list(watched(pool.map(run_one, tasks, chunksize=2), len(tasks)))
+            return list(counted(pool.map(run_one, tasks, chunksize=2), "calibration", len(tasks), "logs"))
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -108,15 +108,3 @@ def one_thread() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=1)
-
-
-def watched(trials: Iterable[Trial], total: int) -> Iterator[Trial]:
-    """Trials as they come, with a line of progress where somebody looks."""
-    start = time.monotonic()
-    for done, trial in enumerate(trials, start=1):
-        if sys.stderr.isatty():
-            rate = done / max(time.monotonic() - start, 1e-9)
-            left = (total - done) / rate
-            end = "\n" if done == total else ""
-            sys.stderr.write(f"\r{done:,} of {total:,} logs, {rate:.1f}/s, {left:,.0f} s left at this rate  {end}")
-        yield trial

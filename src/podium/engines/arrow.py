@@ -15,7 +15,7 @@ from podium.engines import ROW
 from podium.errors import PodiumError
 from podium.frames import frame_to_columns
 from podium.io import type_cells
-from podium.log import AGREE, LARGEST, SMALLEST, Roles
+from podium.log import AGREE, LARGEST, SMALLEST, Log, Roles
 from podium.moments import Moments
 from podium.reading import Reader
 from podium.sums import UNITS, mixed
@@ -165,13 +165,8 @@ class ArrowReader:
             if self.by_state:
                 state, last, number = number_states([batch.column(h) for h in roles.states], last, number)
             unit = self.unit_codes(batch.column(names["unit"])) if "unit" in names else None
-            reward = numbers(batch.column(names["reward"]))
-            p = numbers(batch.column(names["propensity"])) if "propensity" in names else None
-            assert reward is not None
-            action = label_codes(batch.column(names["action"]), self.reader.actions)
-            columns = LazyColumns(batch)
             rows = batch.column(ROW).to_numpy(zero_copy_only=False)
-            yield self.reader.read(rows, self.reader.log_of(columns, reward, action, p), state, unit)
+            yield self.reader.read(rows, log_of_batch(self.reader, batch), state, unit)
 
     def unit_codes(self, column: pa.Array) -> Codes:
         if self.units is not None:
@@ -180,6 +175,15 @@ class ArrowReader:
         groups = np.array([unit_group(x) for x in coded.dictionary.to_pylist()], dtype=np.int64)
         found: Codes = groups[coded.indices.to_numpy(zero_copy_only=False)]
         return found
+
+
+def log_of_batch(reader: Reader, batch: pa.RecordBatch) -> Log:
+    """The rows of a record batch as a log of their own."""
+    names = reader.roles.names
+    reward = numbers(batch.column(names["reward"]))
+    p = numbers(batch.column(names["propensity"])) if "propensity" in names else None
+    assert reward is not None
+    return reader.log_of(LazyColumns(batch), reward, label_codes(batch.column(names["action"]), reader.actions), p)
 
 
 def unit_group(unit: Any) -> int:

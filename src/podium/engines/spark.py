@@ -1,4 +1,4 @@
-"""Spark: a DataFrame, or Parquet and CSV files, on whatever cluster the user's session points to.
+"""Spark: a DataFrame, or Parquet, CSV and JSON lines, on whatever cluster the user's session points to.
 
 Each part of the rows goes through the kernel where it lies (`mapInArrow`); what comes back to the driver is one
 statistic per part, never a row. Row numbers are a function of the data: the files in the order of their names and the
@@ -7,6 +7,7 @@ rows as each file has them, or the order of a DataFrame's partitions.
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import sys
@@ -27,7 +28,7 @@ from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import Fault, memory_columns
 from podium.errors import MissingExtra, PodiumError
-from podium.io import CODE, PARQUET_ENDINGS, TEXT_ENDINGS
+from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
 from podium.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SparkEngine:
 
     Parameters
     ----------
-    source : a Spark DataFrame, or the path or pattern of Parquet or CSV files that every worker can reach
+    source : a Spark DataFrame, or the path or pattern of files (Parquet, CSV, JSON lines) that every worker can reach
     session : the session to use with a path; the active one by default, else one on this machine
     partitions : parts into which rows are sorted by state; the session's `spark.sql.shuffle.partitions` by default
     text : columns of text files to read as texts although they look like numbers
@@ -83,7 +84,7 @@ class SparkEngine:
             else:
                 raise PodiumError(
                     f"Spark cannot read a log from {type(self.source).__name__}",
-                    hint="give a Spark DataFrame, or the path of Parquet or CSV files.",
+                    hint="give a Spark DataFrame, or the path of Parquet, CSV or JSON files.",
                 )
 
     # --- where the rows lie --------------------------------------------------------------------------------------
@@ -91,6 +92,8 @@ class SparkEngine:
     def from_files(self, path: str) -> Any:
         if Path(path).suffix.lower() in TEXT_ENDINGS:
             return self.from_text(path)
+        if Path(path).suffix.lower() in JSON_ENDINGS:
+            return self.from_json(path)
         if Path(path).suffix.lower() not in (*PARQUET_ENDINGS, ""):
             raise PodiumError(
                 f"the spark engine does not read {Path(path).suffix} files",
@@ -158,6 +161,37 @@ class SparkEngine:
             column = F.col(quoted(h))
             chosen.append((F.trim(column).cast(kind) if kind else column).alias(h))
         return self.kept_in_order(frame.select(*chosen))
+
+    def from_json(self, path: str) -> Any:
+        """JSON lines, the files by their names; a list or an object becomes several columns, as `podium.io` has it."""
+        reader = self.session.read.option("mode", "FAILFAST")
+        found = reader.json(path)
+        files = sorted(found.inputFiles())
+        frame = reduce(lambda one, other: one.unionAll(other), (reader.schema(found.schema).json(f) for f in files))
+        parts = [
+            part
+            for f in found.schema.fields
+            for part in self.flattened(frame, frame[quoted(f.name)], f.name, f.dataType)
+        ]
+        first = [row[0] for row in self.session.read.text(files[0]).head(100) if row[0].strip()]
+        named = (name for line in first for name, _ in flatten(json.loads(line, object_pairs_hook=Pairs)))
+        place = {name: i for i, name in enumerate(dict.fromkeys(named))}
+        parts.sort(key=lambda part: (place.get(part[0], len(place)), part[0]))  # Spark sorts them by name
+        return self.kept_in_order(frame.select(*(column.alias(header) for header, column in parts)))
+
+    def flattened(self, frame: Any, column: Any, header: str, kind: Any) -> list[tuple[str, Any]]:
+        """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import ArrayType, StructType
+
+        if isinstance(kind, StructType):
+            inside = [(column.getField(f.name), f"{header}:{f.name}", f.dataType) for f in kind.fields]
+        elif isinstance(kind, ArrayType):
+            ((longest,),) = frame.agg(F.max(F.size(column))).collect()
+            inside = [(F.get(column, F.lit(i)), f"{header}[{i}]", kind.elementType) for i in range(longest or 0)]
+        else:
+            return [(header, column)]
+        return [part for member in inside for part in self.flattened(frame, *member)]
 
     def from_frame(self) -> Any:
         if ROW in self.source.columns:
@@ -391,6 +425,7 @@ SIGNS = (
      "set PYSPARK_PYTHON to the same version on both sides."),
     ("No space left on device", "a disk that Spark sorts on is full",
      "make room, or set spark.local.dir to a larger disk."),
+    ("MALFORMED_RECORD", "a line is not valid JSON", "write one JSON object per line."),
     ("CANNOT_MERGE", "the files have different types for one column", "give a column the same type in every file."),
     ("PATH_NOT_FOUND", "there is no such file", "check the path; every worker must be able to read it."),
     ("FileNotFoundException", "a file disappeared while it was read", "keep the files until the answer is there."),

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import MissingExtra, PodiumError
-from podium.experiments.progress import Progress
 from podium.files import write_bytes
+from podium.progress import watch_progress
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -65,7 +65,7 @@ def run_cells(
     folder.mkdir(parents=True, exist_ok=True)
     todo = [rest for chain in chains if (rest := unfinished(chain, folder))]
     cells = sum(map(len, chains))
-    with Progress(label, cells, lambda: count_finished(chains, folder)):
+    with watch_progress(label, cells, lambda: count_finished(chains, folder)):
         if not todo:
             return
         if scheduler is None and (count := count_workers(workers)) == 1:

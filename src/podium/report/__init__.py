@@ -108,6 +108,7 @@ def masthead(sights: Sights) -> Markup:
         *([] if log.n_states is None else [count(log.n_states, "state")]),
         count(log.n_actions, "action"),
         f"level {result.level_text}",
+        f"engine {result.settings['engine']}",
     ]
     return tag("p", tag("b", "podium"), " " + " · ".join(parts), class_="masthead")
 

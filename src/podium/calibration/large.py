@@ -1,0 +1,224 @@
+"""How honest the gated verdict is beyond 20,000 rows: few or endless states, seen in every way that p and pi can be.
+
+python -m podium.calibration.large --logs 200 --rows 25000
+
+"now" is the rule in use. "before" is that of smaller logs: LDE wherever the gates let it pass, also on rows alone in
+their state where there is no p, and DRE only where all probabilities are known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+
+from podium.calibration.long_logs import LOGS
+from podium.calibration.tables import cells, reliability, show_bin
+from podium.calibration.trials import LEVEL, POLICIES, Trial, one_thread
+from podium.calibration.worlds import Draw, forget
+from podium.columns import Floats
+from podium.estimators import LDE
+from podium.files import write_text
+from podium.findings import Findings
+from podium.gated import Path, gated
+from podium.large import open_large
+from podium.pairs import pair_indices
+from podium.policies import PolicySet
+from podium.progress import counted
+from podium.study import examine_large
+from podium.verdicts import Judgement, benjamini_hochberg, two_sided
+
+VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged")
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """The same findings judged as those of a smaller log are."""
+
+    found: Findings
+
+    @property
+    def policies(self) -> PolicySet:
+        return self.found.policies
+
+    @property
+    def knows(self) -> str:
+        return self.found.knows
+
+    @property
+    def t_p(self) -> float:
+        return self.found.t_p
+
+    @property
+    def z_b(self) -> Floats:
+        return self.found.z_b
+
+    @property
+    def lde(self) -> Path:
+        return self.found.lde
+
+    @property
+    def dre(self) -> Path | None:
+        path = self.found.dre
+        if path is None or (self.knows == "full" and self.found.large.full):
+            return path
+        return replace(path, design=np.full(len(path.difference), np.nan))
+
+    @property
+    def many(self) -> bool:
+        return False
+
+    @property
+    def left_out(self) -> float:
+        return 0.0
+
+
+def with_lonely_rows(found: Findings) -> Findings:
+    """The same with rows alone in their state held against the mean of all rows also where there is no p."""
+    large = found.large
+    if large.knows != "none" or not found.left_out:
+        return found
+    return Findings(large, large.ask(large.question(states=True, gates=True, alone=True), "state by state"))
+
+
+RULES: dict[str, Callable[[Findings], Judgement]] = {
+    "now": gated,
+    "before": lambda found: gated(Before(with_lonely_rows(found))),
+}
+
+
+def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
+    """The log and the policies as one would have them."""
+    log, policies = draw.log, draw.policies
+    if view != "all known":
+        units = log.units
+        log = forget(draw, everything=view.startswith("no p")).log
+        log = log if units is None else replace(log, units=units)
+    if view.endswith("at logged") and view != "p at logged":
+        rows = np.arange(len(log))
+        policies = {name: p[rows, draw.log.action_codes] for name, p in policies.items()}
+    return log, policies
+
+
+def trials_of(task: tuple[str, int, int, int]) -> list[Trial]:
+    """One log under every view, judged by every rule."""
+    name, rows, repetition, seed = task
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), rows, repetition])
+    draw = LOGS[name](rng, rows, POLICIES)
+    i, j = pair_indices(len(draw.policies))
+    truth = draw.values[i] - draw.values[j]
+    truth = np.where(np.abs(truth) < 1e-9 * max(1.0, float(np.abs(draw.values).max())), 0.0, truth)
+    found = []
+    for view in VIEWS:
+        log, policies = seen(draw, view)
+        study = examine_large(
+            open_large(log, policies), LDE, "mean", verdicts="gated", ranker=None, duplicates=None, bootstrap=0,
+            seed=0, coverage=False,
+        )  # fmt: skip
+        assert study.findings is not None
+        judgements = {rule: judged(study.findings) for rule, judged in RULES.items()}
+        first = judgements["now"]
+        low, high = first.interval(LEVEL)
+        found.append(
+            Trial(
+                family=f"{name} | {view}",
+                rows=rows,
+                truth=truth,
+                p_better={rule: x.p_above() for rule, x in judgements.items()},
+                claims={rule: claims_of(x) for rule, x in judgements.items()},
+                order={},
+                t_p=float(first.figures["t_p"]),
+                alarm=bool(first.figures["alarm"]),
+                seconds=0.0,
+                covered=((low <= truth) & (truth <= high)).astype(float)[np.isfinite(low)],
+            )
+        )
+    return found
+
+
+def claims_of(judgement: Judgement) -> Floats:
+    """(P,) +1, -1 or 0, after Benjamini-Hochberg over all pairs."""
+    p = judgement.p_above()
+    adjusted = benjamini_hochberg(np.where(judgement.usable, two_sided(p), 1.0))
+    return np.where(adjusted <= 1 - LEVEL, np.sign(p - 0.5), 0.0)
+
+
+def simulate(names: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int) -> list[Trial]:
+    tasks = [(name, n, repetition, seed) for n in rows for name in names for repetition in range(logs)]
+    if workers == 1:
+        return [
+            trial for trials in counted(map(trials_of, tasks), "large logs", len(tasks), "logs") for trial in trials
+        ]
+    with ProcessPoolExecutor(workers, initializer=one_thread) as pool:
+        return [
+            trial
+            for trials in counted(pool.map(trials_of, tasks), "large logs", len(tasks), "logs")
+            for trial in trials
+        ]
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def report(trials: Sequence[Trial]) -> str:
+    """Claims and wrong claims of every family and view, logs with a wrong claim, and reliability."""
+    rules = list(RULES)
+    out = [
+        "decided % (wrong claims; % of logs with one), by rule; coverage % of 95% intervals and alarms % of the first"
+    ]
+    out.append(
+        f"  {'family':50s}{'view':21s}{'rows':>8s}" + "".join(f"{rule:>22s}" for rule in rules) + "   cover  alarm"
+    )
+    grouped: dict[tuple[str, int], list[Trial]] = {}
+    for t in trials:
+        grouped.setdefault((t.family, t.rows), []).append(t)
+    for (label, rows), group in grouped.items():
+        name, view = label.split(" | ")
+        line = f"  {name:50s}{view:21s}{rows:8,d}"
+        for rule in rules:
+            cell = cells(group, rule)[label, rows]
+            line += f"{100 * cell.decided:9.1f} ({cell.wrong:4d};{100 * logs_wrong(group, rule):5.1f})"
+        held = np.concatenate([t.covered for t in group])
+        cover = f"{100 * held.mean():7.1f}" if len(held) else "      -"
+        out.append(line + cover + f"{100 * np.mean([t.alarm for t in group]):7.1f}")
+    out += ["", "Reliability of P(better) where policies differ: share right (pairs, SE by log); ! = below its edge"]
+    for view in VIEWS:
+        part = [t for t in trials if t.family.endswith(f" | {view}") and t.truth.any()]
+        for rule in rules:
+            out.append(f"  {view:20s}{rule:8s}" + "  ".join(show_bin(*x) for x in reliability(part, rule)))
+    return "\n".join(out)
+
+
+def logs_wrong(group: Sequence[Trial], rule: str) -> float:
+    """Share of logs with a wrong claim, which Benjamini-Hochberg keeps at 5% where all policies are equal."""
+    return float(
+        np.mean([((c := t.claims[rule]) != 0).any() and bool((c * np.sign(t.truth) != 1)[c != 0].any()) for t in group])
+    )
+
+
+def main(arguments: Any = None) -> None:
+    parser = argparse.ArgumentParser(description="Measure how honest verdicts on large logs are.")
+    parser.add_argument("--logs", type=int, default=200, help="per family (default: %(default)s)")
+    parser.add_argument("--rows", type=int, nargs="+", default=[25_000])
+    parser.add_argument("--families", nargs="*", default=[""], help="by (part of) their names")
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=File, help="write the table to a file")
+    options = parser.parse_args(arguments)
+    names = [n for n in LOGS if any(part in n for part in options.families)]
+    text = report(simulate(names, options.rows, options.logs, options.seed, options.workers))
+    print(text)
+    if options.out:
+        write_text(options.out, text + "\n")
+
+
+if __name__ == "__main__":
+    main()
