@@ -153,7 +153,8 @@ def matrix(sights: Sights) -> Markup:
         class_="matrix" + (" dense" if len(names) > 12 else ""),
     )
     keys = "".join(f"{MARKS[v]} {v}   " for v in MARKS).rstrip()
-    key = tag("p", f"{keys}. Choose a cell, or move with the arrow keys, to see what drives the pair.", class_="note")
+    how = tag("span", " Choose a cell, or move with the arrow keys, to see what drives the pair.", class_="how")
+    key = tag("p", f"{keys}.", how, class_="note")
     return tag("div", tag("div", table, class_="scroll"), key, class_="overview")
 
 
