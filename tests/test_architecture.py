@@ -35,7 +35,7 @@ EXPERIMENTS = [
 ]  # fmt: skip
 STUDIO = [
     "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
-    "downloads", "security", "app", "server",
+    "downloads", "security", "visits", "start_pages", "question_pages", "answer_pages", "app", "server",
 ]  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from studio_visitor import LOG, Form, Visitor, alerts, make_studio, place
 
-from podium.studio.app import Studio
 from podium.studio.limits import MB, Limits
+from podium.studio.visits import Studio
 
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}"
 NAME = MARKUP.replace("=", "")  # a policy's name has no equals sign

@@ -11,9 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 from studio_visitor import HOME, LOG, PORT, TOKEN, Visitor, make_studio
 
-from podium.studio.app import ROUTES, Studio
+from podium.studio.app import ROUTES
 from podium.studio.limits import Limits
 from podium.studio.security import Door
+from podium.studio.visits import Studio
 
 
 def stranger(app: Any, **headers: str) -> TestClient:
