@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from podium.errors import PodiumError
 from podium.report import CONTENT_SECURITY_POLICY
 from podium.studio.changes import what_changed
-from podium.studio.choices import chosen_settings
+from podium.studio.choices import chosen_behavior, chosen_settings
 from podium.studio.downloads import download
 from podium.studio.question_pages import show_policies
 from podium.studio.visits import after, go, place, posted, studio_of, target, told, workspace_of
@@ -29,7 +29,8 @@ async def compare(request: Request) -> Response:
     async with posted(request) as form:
         try:
             if "estimator" in form:
-                workspace.question = chosen_settings(workspace.question, form)
+                question = chosen_behavior(workspace.question, form, workspace.checked["propensities"])
+                workspace.question = chosen_settings(question, form)
             if len(workspace.question.candidates) < 2:
                 raise PodiumError("a comparison needs at least two policies", hint="add one more.")
         except PodiumError as error:

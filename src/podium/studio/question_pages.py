@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from podium.errors import PodiumError
 from podium.studio import questions
-from podium.studio.choices import chosen_roles, new_candidate
+from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
 from podium.studio.guesses import may_be_policy
 from podium.studio.uploads import clean_name, known_ending, store
 from podium.studio.visits import after, go, place, posted, studio_of, told, workspace_of
@@ -90,22 +90,27 @@ def show_policies(request: Request, workspace: Workspace, error: PodiumError | N
 
 
 async def set_policies(request: Request) -> Response:
-    """Add one policy, or remove one."""
+    """Add one policy, remove one, or say how propensities are had."""
     workspace = workspace_of(request)
     if workspace.checked is None:
         return go(place(workspace, "columns"))
     question, limits = workspace.question, studio_of(request).limits
     try:
         async with posted(request) as form:
-            if "remove" in form:
-                kept = tuple(c for c in question.candidates if c.name != form["remove"])
+            if "behavior" in form:
+                question = chosen_behavior(question, form, workspace.checked["propensities"])
+            elif "remove" in form:
+                question = replace(
+                    question, candidates=tuple(c for c in question.candidates if c.name != form["remove"])
+                )
             else:
                 file = form.get("file")
                 given = await keep_file(workspace, file) if isinstance(file, UploadFile) and file.filename else None
-                kept = (*question.candidates, new_candidate(question, workspace.checked["labels"], form, given, limits))
+                added = new_candidate(question, workspace.checked["labels"], form, given, limits)
+                question = replace(question, candidates=(*question.candidates, added))
     except PodiumError as error:
         return show_policies(request, workspace, error)
-    workspace.question = replace(question, candidates=kept)
+    workspace.question = question
     return go(place(workspace, "policies"))
 
 

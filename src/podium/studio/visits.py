@@ -88,6 +88,8 @@ class Studio:
             workspace.question = questions.with_roles(question, roles, ())
         elif job.kind == "check":
             workspace.checked = job.output("checked.json")
+            if workspace.checked["propensities"] != "none":
+                workspace.question = replace(workspace.question, behavior="")
         else:
             self.keep_answer(workspace, job)
 

@@ -18,7 +18,7 @@ HINTS = {  # what the command calls an option, the page calls by its place
     "--actions": "choose one of the log's actions.",
     "--policy": "add a policy in the step Policies.",
     "--state": "choose a state column in the step Columns.",
-    "--behavior": "choose the propensity column in the step Columns.",
+    "--behavior": "choose the propensity column in the step Columns, or let podium estimate propensities.",
     "podium.Policy": "probabilities lie between 0 and 1, and those of one row sum to 1.",
     "pip install": "install it where podium studio runs, and start the studio again.",
 }
