@@ -268,7 +268,7 @@ def test_unit_and_time_reach_podium(visitor: Visitor) -> None:
 
 
 def test_propensities_that_the_log_lacks_can_be_estimated(visitor: Visitor, tmp_path: Path) -> None:
-    """What was done until now becomes a candidate, the label "estimated" is everywhere, and the command says the same."""
+    """What was done until now becomes a candidate, "estimated" stands everywhere, and the command says the same."""
     rows = list(csv.reader(io.StringIO(LOG)))
     text = "".join(",".join(row[:4] + row[5:6]) + "\n" for row in rows)
     workspace = visitor.prepare("log.csv", text)
