@@ -183,8 +183,8 @@ def plan(result: Comparison | Sights, ax: Axes | None = None, *, most: int = 5, 
     label_x(ax, theme, "rows in all")
     ax.set_ylabel("difference in reward", color=theme.soft, fontsize=9)
     ax.legend(
-        ncols=1 + side_by_side, frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(0, -0.2),
-        handlelength=3,
+        frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(0, -0.2),
+        ncols=1 + side_by_side, handlelength=3,
     )  # fmt: skip
     return figure_of(ax)
 

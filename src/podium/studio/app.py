@@ -22,7 +22,7 @@ from podium.studio.visits import HERE, Studio, studio_of
 
 async def show_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = {"Connection": "close"} if error.status_code == 413 else {}
+    headers = {"Connection": "close"} if error.status_code in (408, 413) else {}
     page = studio_of(request).render(request, "error.html", error.status_code, message=error.detail)
     page.headers.update(headers)
     return page
