@@ -31,7 +31,11 @@ async def compare(request: Request) -> Response:
             if "estimator" in form:
                 question = chosen_behavior(workspace.question, form, workspace.checked["propensities"])
                 workspace.question = chosen_settings(question, form)
-            if len(workspace.question.candidates) < 2:
+            if (count := len(workspace.question.candidates)) > (most := studio_of(request).limits.policies):
+                raise PodiumError(
+                    f"the studio compares at most {most} policies; these are {count}", hint="remove some."
+                )
+            if count < 2:
                 raise PodiumError("a comparison needs at least two policies", hint="add one more.")
         except PodiumError as error:
             if not workspace.answers:

@@ -53,7 +53,7 @@ async def set_columns(request: Request) -> Response:
             roles, texts = chosen_roles(workspace.question, form)
         except PodiumError as error:
             return show_columns(request, workspace, [error.message], 422)
-    problems = questions.role_problems(workspace.question, roles)
+    problems = questions.role_problems(workspace.question, roles, studio_of(request).limits.policies)
     workspace.question = questions.with_roles(workspace.question, roles, texts)
     workspace.checked = None
     if problems:

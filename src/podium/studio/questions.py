@@ -232,9 +232,18 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def role_problems(question: Question, roles: Mapping[str, str]) -> list[str]:
-    """What is wrong with a choice of roles, before any data is read."""
+def few_policies(roles: Mapping[str, str], most: int) -> dict[str, str]:
+    """Guessed roles in which the first policies alone are policies; the columns of further ones are left out."""
+    policies = [header for header, role in roles.items() if role == "policy"]
+    return {**roles, **dict.fromkeys(policies[most:], "ignore")}
+
+
+def role_problems(question: Question, roles: Mapping[str, str], most: int) -> list[str]:
+    """What is wrong with a choice of roles, before any data is read; `most` policies can be compared."""
     problems = []
+    policies = sum(role == "policy" for role in roles.values())
+    if policies > most:
+        problems.append(f"The studio compares at most {most} policies; you chose {policies:,}. Leave some columns out.")
     for role in SINGLE:
         found = [h for h in question.headers if roles.get(h) == role]
         if len(found) > 1:

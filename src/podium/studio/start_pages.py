@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,7 @@ async def example(request: Request) -> Response:
 
 async def inspect(request: Request, workspace: Workspace, path: Path, **more: Any) -> Response:
     workspace.question = replace(workspace.question, path=str(path))
-    limits = asdict(studio_of(request).limits)
-    studio_of(request).begin(workspace, "inspect", {**workspace.question.task(), "limits": limits, **more})
+    studio_of(request).begin(workspace, "inspect", {**workspace.question.task(), **more})
     return await after(request, workspace)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Studio:
         if workspace.job is not None:
             workspace.job.cancel()
         workspace.error = None
-        job = Job(kind, workspace.new_folder(), task, self.limits)
+        job = Job(kind, workspace.new_folder(), {**task, "limits": asdict(self.limits)}, self.limits)
         if not self.queue.submit(job):
             raise HTTPException(503, "The studio is busy with other comparisons; try again in a minute.")
         workspace.job, workspace.asked = job, workspace.question
@@ -83,7 +83,7 @@ class Studio:
         elif job.kind == "inspect":
             found = job.output("inspected.json")
             workspace.inspected = found
-            roles = {c["header"]: c["role"] for c in found["columns"]}
+            roles = questions.few_policies({c["header"]: c["role"] for c in found["columns"]}, self.limits.policies)
             question = replace(workspace.question, headers=tuple(found["headers"]), lower_is_better=found["cost"])
             workspace.question = questions.with_roles(question, roles, ())
         elif job.kind == "check":
