@@ -90,11 +90,8 @@ def steps(page: Page, address: str) -> Iterator[str]:
 
 
 def show_report(page: Page) -> None:
-    """Wait until the frame has drawn the report: it does so when it is seen."""
+    """Wait until the frame holds the report."""
     page.frame_locator("iframe").locator("h1").wait_for()
-    page.locator("iframe").scroll_into_view_if_needed()
-    page.wait_for_timeout(500)
-    page.evaluate("scrollTo(0, 0)")
 
 
 def take_all(browser: Browser, folder: Path) -> None:
@@ -103,8 +100,18 @@ def take_all(browser: Browser, folder: Path) -> None:
         with studio() as address:
             page = browser.new_page(**options)
             for step in steps(page, address):
-                page.screenshot(path=folder / f"{step}-{look}.png", full_page=True)
+                take_whole(page, folder / f"{step}-{look}.png")
             page.close()
+
+
+def take_whole(page: Page, path: Path) -> None:
+    """The whole page in a window that is as high: a frame draws nothing outside the window."""
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": size["width"], "height": page.evaluate("document.documentElement.scrollHeight")})
+    page.wait_for_timeout(500)
+    page.screenshot(path=path)
+    page.set_viewport_size(size)
 
 
 def take_best(browser: Browser, path: Path) -> None:

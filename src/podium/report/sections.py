@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.answer import extra_rows, two_digits
+from podium.answer import extra_rows, rounded, two_digits
 from podium.comparison import interval_text, turned
 from podium.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.errors import count
@@ -158,7 +158,7 @@ def pair_data(sights: Sights) -> dict[str, Any]:
             "path": p.path,
             "reasons": [reasons.setdefault(r, len(reasons)) for r in p.reasons],
             "flip": check.rows_to_flip,
-            "detects": None if planned is None or planned.detectable_now is None else number(planned.detectable_now),
+            "detects": None if planned is None or planned.detectable_now is None else rounded(planned.detectable_now),
             "more": more if more is None or more <= 0 else two_digits(more),
             "rows": [[d.label, short_float(d.effect), int(d.flips)] for d in check.rows],
             "states": [[n, short_float(d.effect), int(d.flips)] for n, d in zip(labels, check.states, strict=True)],
