@@ -16,6 +16,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from podium.simulator import Programme
+
 HERE = Path(__file__).parent
 LOOKS = {
     "desktop": {"viewport": {"width": 1180, "height": 860}},
@@ -51,12 +53,45 @@ def steps(page: Page, address: str) -> Iterator[str]:
     yield "3-policies"
     page.get_by_role("button", name="Compare").click()
     page.wait_for_url("**/answer")
-    page.frame_locator("iframe").locator("h1").wait_for()
+    show_report(page)
     yield "4-answer"
     page.get_by_label("Rank by").select_option("DRE")
     page.get_by_role("button", name="Update the answer").click()
     page.get_by_text("Against the answer before").wait_for()
+    show_report(page)
     yield "5-changed"
+    page.goto(address)
+    page.get_by_label("Your log").set_input_files(
+        {"name": "log.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n3\n"}
+    )
+    page.get_by_role("button", name="Read this file").click()
+    page.get_by_role("alert").filter(has_text="row 2").wait_for()
+    yield "6-bad-file"
+    log = Programme().draw(4000, 1).columns()
+    kept = {name: values for name, values in log.items() if not name.startswith("propensity")}
+    lines = [",".join(kept), *(",".join(map(str, row)) for row in zip(*kept.values(), strict=True))]
+    content = "\n".join(lines).encode()
+    page.get_by_label("Try another file").set_input_files(
+        {"name": "log.csv", "mimeType": "text/csv", "buffer": content}
+    )
+    page.get_by_role("button", name="Read this file").click()
+    page.wait_for_url("**/columns")
+    page.get_by_role("button", name="These are right").click()
+    page.wait_for_url("**/policies")
+    page.get_by_role("button", name="Estimate it").click()
+    page.get_by_role("button", name="Do without").wait_for()
+    yield "7-estimate"
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url(re.compile("/(working|answer)$"))
+    yield "8-working"
+    page.wait_for_url("**/answer")
+    show_report(page)
+    yield "9-estimated"
+
+
+def show_report(page: Page) -> None:
+    """Wait until the frame holds the report."""
+    page.frame_locator("iframe").locator("h1").wait_for()
 
 
 def take_all(browser: Browser, folder: Path) -> None:
@@ -65,8 +100,18 @@ def take_all(browser: Browser, folder: Path) -> None:
         with studio() as address:
             page = browser.new_page(**options)
             for step in steps(page, address):
-                page.screenshot(path=folder / f"{step}-{look}.png", full_page=True)
+                take_whole(page, folder / f"{step}-{look}.png")
             page.close()
+
+
+def take_whole(page: Page, path: Path) -> None:
+    """The whole page in a window that is as high: a frame draws nothing outside the window."""
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": size["width"], "height": page.evaluate("document.documentElement.scrollHeight")})
+    page.wait_for_timeout(500)
+    page.screenshot(path=path)
+    page.set_viewport_size(size)
 
 
 def take_best(browser: Browser, path: Path) -> None:

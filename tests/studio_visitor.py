@@ -10,9 +10,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from podium.studio.app import Studio, build_app
+from podium.studio.app import build_app
 from podium.studio.limits import Limits
 from podium.studio.security import Door
+from podium.studio.visits import Studio
 
 PORT = 8123
 HOME = f"http://127.0.0.1:{PORT}"

@@ -35,7 +35,8 @@ EXPERIMENTS = [
 ]  # fmt: skip
 STUDIO = [
     "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
-    "downloads", "security", "app", "server",
+    "downloads", "security", "visits", "start_pages", "question_pages", "answer_pages", "app", "connections",
+    "server",
 ]  # fmt: skip
 
 

@@ -324,3 +324,22 @@ def test_the_page_of_a_log_read_in_passes_says_what_is_left_out(tmp_path: Path) 
     assert "no digest" in shown
     assert "no single rows are looked for" in shown
     assert held.log.digest in page(held)  # type: ignore[union-attr]
+
+
+def test_estimated_propensities_are_labelled_and_examined() -> None:
+    log, policies = sample(300, knows="none")
+    result = podium.compare(log, {**policies, "now": "logged"}, behavior="estimate:frequencies")
+    text = Outline(page(result)).text
+    assert "estimated propensities" in text
+    assert "learned from this log, not known" in text
+    assert "effective rows" in text
+    assert "Calibration of the estimate" in text
+    assert "behavior='estimate:frequencies'" in text
+    assert "estimated propensities" in result._repr_html_()
+    assert "Estimated propensities" in result.sights.diagnosis._repr_html_()
+
+
+def test_one_state_is_not_drawn() -> None:
+    rng = np.random.default_rng(0)
+    log = podium.Log(np.zeros(60), rng.integers(0, 2, 60), rng.random(60))
+    assert "The log has one state" in Outline(page(podium.compare(log, {"a": "constant:0", "b": "constant:1"}))).text

@@ -66,18 +66,20 @@ def cell(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number as a person would read it: four decimals, fewer where the number is large.
+    """A number as a person would read it: four decimals, fewer where it is large, two digits where it is small.
 
-    >>> number(0.12345), number(1234.5678), number(1e-7), number(None), number(0.0)
-    ('0.1235', '1234.6', '1.00e-07', '-', '0')
+    >>> number(0.12345), number(1234.5678), number(-0.000033), number(1e-7), number(None), number(0.0)
+    ('0.1235', '1234.6', '-0.000033', '1.00e-07', '-', '0')
     """
     if value is None or value != value:
         return "-"
     if value == 0:
         return "0"
     size = floor(log10(abs(value))) if abs(value) != float("inf") else 0
-    if size < -digits or size >= 9:
+    if size < -6 or size >= 9:
         return f"{value:.2e}"
+    if size < -digits:
+        return f"{value:.{1 - size}f}"
     return f"{value:.{max(0, digits - max(0, size))}f}"
 
 

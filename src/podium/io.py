@@ -293,4 +293,21 @@ def read_parquet(path: Path) -> dict[str, Column]:
         raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
-    return frame_to_columns(table)
+    columns = frame_to_columns(table.drop_columns(texts)) if (texts := text_columns(table)) else frame_to_columns(table)
+    return {name: shared_texts(table[name]) if name in texts else columns[name] for name in table.column_names}
+
+
+def text_columns(table: Any) -> list[str]:
+    """The columns of texts of an arrow table, unless it names a column twice, which is refused elsewhere."""
+    import pyarrow as pa
+
+    names = table.column_names
+    return [f.name for f in table.schema if pa.types.is_string(f.type) and names.count(f.name) == 1]
+
+
+def shared_texts(column: Any) -> Column:
+    """Texts in which those that repeat are one object: a million short ones would take 60 MB otherwise."""
+    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
+    labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    texts: Column = labels[coded.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)]
+    return texts

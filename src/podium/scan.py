@@ -82,6 +82,11 @@ class ScannedLog:
             return "full"
         return "logged" if "propensity" in self.roles.names else "none"
 
+    @property
+    def estimated(self) -> None:
+        """Propensities are estimated from a log in memory, never in passes."""
+        return None
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "rows": len(self),

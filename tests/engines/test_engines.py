@@ -88,6 +88,13 @@ VARIANTS: dict[str, tuple[pa.Table, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("asked", ["compare", "check", "states", "plan"])
+def test_answers_show_themselves(asked: str, engine: str, open_table: OPENERS) -> None:
+    found = ASKED[asked](open_table(table(), engine, state="state"))
+    assert f"{ROWS:,} rows" in repr(found) or "p0" in repr(found)
+    assert "<table" in found._repr_html_()
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_logs_of_every_kind_are_read_alike(variant: str, engine: str, open_table: OPENERS) -> None:
     rows, roles = VARIANTS[variant]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from studio_visitor import LOG, Visitor, make_studio
 
-from podium.studio.app import Studio
 from podium.studio.limits import Limits
+from podium.studio.visits import Studio
 
 
 @pytest.fixture

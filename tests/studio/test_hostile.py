@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from studio_visitor import LOG, Form, Visitor, alerts, make_studio, place
 
-from podium.studio.app import Studio
 from podium.studio.limits import MB, Limits
+from podium.studio.visits import Studio
 
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}"
 NAME = MARKUP.replace("=", "")  # a policy's name has no equals sign
@@ -135,6 +135,31 @@ def test_half_a_character_does_no_harm(visitor: Visitor) -> None:
     assert page.status_code == 200, alerts(page)
     page = visitor.accept_columns(page)
     assert page.status_code in (200, 422)
+    assert visitor.get("/health").text == "ok"
+
+
+@pytest.mark.parametrize("size", [201, 10 * MB])
+def test_a_long_action_is_refused_and_makes_no_long_page(visitor: Visitor, size: int) -> None:
+    rows = [{"x": i % 3, "action": "y" * size if i == 3 else "ab"[i % 2], "reward": i % 5} for i in range(30)]
+    page = visitor.accept_columns(visitor.upload("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert page.status_code == 422
+    assert "an action has more than 200 characters; one begins with 'yyyy" in alerts(page)
+    assert len(page.text) < 50_000
+    assert visitor.get("/health").text == "ok"
+
+
+def test_a_file_of_policies_alone_is_cut_to_what_can_be_compared(visitor: Visitor, studio: Studio) -> None:
+    """A thousand policies would be half a million pairs."""
+    header = ["x", "action", "reward", *(f"pi_{i}" for i in range(1000))]
+    lines = [[str(i % 3), "ab"[i % 2], str(i % 5), *["0.5"] * 1000] for i in range(30)]
+    page = visitor.upload("a.csv", "".join(",".join(line) + "\n" for line in (header, *lines)))
+    roles = Form(page.text).fields
+    assert list(roles.values()).count("policy") == studio.limits.policies
+    workspace = place(visitor.accept_columns(page))
+    assert len(next(iter(studio.rooms.sessions.values())).workspaces[workspace[3:]].question.candidates) == 50
+    every = {name: "policy" if role == "ignore" else role for name, role in roles.items() if name.startswith("role-")}
+    page = visitor.post(workspace + "/columns", every)
+    assert "at most 50 policies; you chose 1,000" in alerts(page)
     assert visitor.get("/health").text == "ok"
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from studio_visitor import LOG, Visitor, alerts, make_studio
 
-from podium.studio.app import Studio
 from podium.studio.jobs import Job, Queue
 from podium.studio.limits import MB, Limits
+from podium.studio.visits import Studio
 
 
 def start_frozen(visitor: Visitor, studio: Studio, workspace: str) -> Job:

@@ -265,3 +265,44 @@ def test_unit_and_time_reach_podium(visitor: Visitor) -> None:
     page = visitor.compare(workspace)
     assert result_of(visitor, workspace)["settings"]["unit"] == "user_id"
     assert "--unit user_id" in visitor.get(workspace + "/answers/1/compare.sh").text
+
+
+def test_propensities_that_the_log_lacks_can_be_estimated(visitor: Visitor, tmp_path: Path) -> None:
+    """What was done until now becomes a candidate, "estimated" stands everywhere, and the command says the same."""
+    rows = list(csv.reader(io.StringIO(LOG)))
+    text = "".join(",".join(row[:4] + row[5:6]) + "\n" for row in rows)
+    workspace = visitor.prepare("log.csv", text)
+    page = visitor.get(workspace + "/policies")
+    assert "Estimate it" in page.text
+    assert "Add what was logged" not in page.text
+    page = visitor.post(workspace + "/policies", {"behavior": "estimate"})
+    assert "Add what was logged" in page.text
+    visitor.post(workspace + "/policies", {"kind": "logged", "name": "now"})
+    page = visitor.compare(workspace)
+    assert "estimated propensities (believable)" in page.text
+    assert "estimate them from the log" in page.text
+    assert result_of(visitor, workspace)["log"]["propensities"] == "estimated"
+    report = visitor.get(workspace + "/answers/1/report.html").text
+    assert "Calibration of the estimate" in report
+    (tmp_path / "log.csv").write_text(text)
+    command = visitor.get(workspace + "/answers/1/compare.sh").text
+    parts = [sys.executable, "-m", *shlex.split(command.replace("\\\n", " ")), "--json"]
+    done = subprocess.run(parts, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["policies"] == result_of(visitor, workspace)["policies"]
+
+    visitor.post(workspace + "/policies", {"kind": "uniform"})
+    settings = {"estimator": "", "baseline": "mean", "level": "95"}
+    page = visitor.compare(workspace, **settings, behavior="")
+    assert [p["name"] for p in result_of(visitor, workspace, 2)["policies"]] == ["new", "uniform"]
+    page = visitor.compare(workspace, **settings, behavior="estimate")
+    assert "Propensities: estimated instead of none." in page.text
+    page = visitor.post(workspace + "/compare", {**settings, "behavior": "os:system"})
+    assert "that is no way to have propensities" in alerts(page)
+
+
+def test_propensities_of_the_log_are_never_replaced(visitor: Visitor) -> None:
+    workspace = visitor.prepare()
+    assert "Estimate it" not in visitor.get(workspace + "/policies").text
+    page = visitor.post(workspace + "/policies", {"behavior": "estimate"})
+    assert "the log has propensities, so they are not estimated" in alerts(page)
+    assert visitor.compare(workspace).status_code == 200

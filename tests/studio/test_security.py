@@ -7,13 +7,16 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from studio_visitor import HOME, LOG, PORT, TOKEN, Visitor, make_studio
 
-from podium.studio.app import ROUTES, Studio
+from podium.studio.app import ROUTES
 from podium.studio.limits import Limits
-from podium.studio.security import Door
+from podium.studio.security import Door, measured
+from podium.studio.visits import Studio
 
 
 def stranger(app: Any, **headers: str) -> TestClient:
@@ -233,3 +236,20 @@ def test_a_session_keeps_few_logs(visitor: Visitor, studio: Studio) -> None:
         visitor.upload("log.csv", LOG)
     assert visitor.get(first + "/columns").status_code == 404
     assert len(list(studio.rooms.folder.iterdir())) == studio.limits.workspaces
+
+
+def test_a_body_that_stalls_is_given_up() -> None:
+    parts = [{"type": "http.request", "body": b"x", "more_body": True}]
+
+    async def receive() -> Any:
+        if parts:
+            return parts.pop()
+        await anyio.sleep_forever()
+
+    async def read() -> None:
+        body = measured(receive, 100, 0.01)
+        assert (await body())["body"] == b"x"
+        with pytest.raises(HTTPException, match="stopped coming"):
+            await body()
+
+    anyio.run(read)

@@ -10,14 +10,19 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 
 from podium.cli import main
+from podium.studio.connections import PromptConnection
+from podium.studio.server import listen
 
 
 @contextmanager
@@ -105,3 +110,60 @@ def test_without_the_extra_the_error_gives_the_line_that_installs_it(tmp_path: P
     assert done.stderr.endswith("Hint: run: pip install 'podium[studio]'\n")
     assert "starlette is not installed; the studio needs it" in done.stderr
     assert tempfile.gettempdir() not in done.stderr
+
+
+def test_a_page_that_is_closed_while_it_sends_a_file_is_no_error(tmp_path: Path) -> None:
+    with studio("--port", "0", folder=tmp_path) as (process, address):
+        parts = urlsplit(address)
+        cookie = ask(address)[1]["set-cookie"].partition(";")[0]
+        with socket.create_connection((parts.hostname, parts.port)) as half:
+            half.sendall(
+                f"POST /upload HTTP/1.1\r\nHost: {parts.netloc}\r\nOrigin: http://{parts.netloc}\r\n"
+                f"Cookie: {cookie}\r\n"
+                "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5000\r\n\r\n--b\r\n".encode()
+            )
+        assert ask(address, "/", cookie=cookie)[0] == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=300)
+    assert "Traceback" not in errors
+
+
+@contextmanager
+def served(patience: float) -> Iterator[tuple[str, int]]:
+    """A server whose connections have little patience."""
+
+    class Impatient(PromptConnection):
+        pass
+
+    Impatient.patience = patience
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    listener = listen("127.0.0.1", 0)
+    config = uvicorn.Config(app, http=Impatient, ws="none", lifespan="off", log_level="error", timeout_keep_alive=600)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_who_sends_no_whole_request_loses_the_connection() -> None:
+    """At the first request, and at one that follows another."""
+    whole, half = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "
+    with served(0.2) as address:
+        for sent in (b"", half):
+            with socket.create_connection(address, timeout=300) as connection:
+                connection.sendall(sent)
+                assert connection.recv(1000) == b""
+        with socket.create_connection(address, timeout=300) as connection:
+            connection.sendall(whole)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            connection.sendall(half)
+            while connection.recv(1000):
+                pass

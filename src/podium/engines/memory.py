@@ -18,6 +18,8 @@ from podium.policies import PolicySet
 from podium.sums import UNITS
 
 T = TypeVar("T")
+CELLS = 1_000_000  # probabilities that a batch holds
+LEAST = 8_192  # rows of a batch, however wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,12 @@ class MemoryRows:
 
         with threadpool_limits(limits=1, user_api="blas"):
             return function(self.batches(by_state, policies))
+
+    @property
+    def size(self) -> int:
+        """Rows of a batch: fewer where whole distributions make each of them wide."""
+        wide = sum(p.matrix.shape[1] for p in self.policies.policies if p.matrix is not None) if self.full else 0
+        return min(ROWS, max(LEAST, CELLS // max(1, wide)))
 
     @cached_property
     def order(self) -> Codes:
@@ -58,9 +66,9 @@ class MemoryRows:
         return None if self.baseline is None else from_callable(self.baseline, self.log, np.arange(len(self.log)))
 
     def batches(self, by_state: bool, policies: bool = True) -> Iterator[Batch]:
-        log = self.log
-        for start in range(0, len(log), ROWS):
-            stop = min(start + ROWS, len(log))
+        log, size = self.log, self.size
+        for start in range(0, len(log), size):
+            stop = min(start + size, len(log))
             rows = self.order[start:stop] if by_state else np.arange(start, stop)
             pick: Any = rows if by_state else slice(start, stop)
             resolved = self.policies.policies if policies else ()

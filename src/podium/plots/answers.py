@@ -222,10 +222,13 @@ def states(
     sights.result.pair(a, b)  # names the policies there are
     view = sights.states(a, b)
     ax, theme = canvas(ax, 7, 3, style)
-    short = short_texts([a, b], 40)
+    short = short_texts([a, b], 24)
     if view is None:
         title(ax, theme, f"{short[a]} against {short[b]}, state by state")
         return say(ax, theme, 'the baseline "state" shows no single states of a large log')
+    if view.every == 1:
+        title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+        return say(ax, theme, "the log has one state")
     size = float(np.abs(view.differences).max()) or 1.0
     counts, edges = np.histogram(view.differences, bins=BINS, range=(-size, size), weights=view.rows)
     middle = (edges[:-1] + edges[1:]) / 2
@@ -238,6 +241,7 @@ def states(
     ax.axvline(0, color=theme.soft, linewidth=1)
     short_numbers(ax.xaxis)
     ax.set_ylabel("rows", color=theme.soft, fontsize=9)
-    label_x(ax, theme, f"{short[a]} − {short[b]} in a state, in units of reward, by {view.method}")
+    gap = f"{short[a]} − {short[b]} in a state,"
+    label_x(ax, theme, gap + ("\n" if len(gap) > 40 else " ") + f"in units of reward, by {view.method}")
     title(ax, theme, f"{short[a]} against {short[b]}, state by state")
     return figure_of(ax)

@@ -118,7 +118,7 @@ def drivers(
     found = [(f"row {d.label}", d) for d in check.rows]
     found += [(f"state {plain(label_text(d.label), 26)}", d) for d in check.states]
     ax, theme = canvas(ax, 7, 1.3 + 0.3 * max(1, len(found)), style)
-    short = short_texts([a, b], 40)
+    short = short_texts([a, b], 26)
     if sights.found is not None:
         title(ax, theme, f"What drives {short[a]} against {short[b]}")
         return say(ax, theme, "beyond 20,000 rows no single rows are looked for")
@@ -150,8 +150,10 @@ def plan(result: Comparison | Sights, ax: Axes | None = None, *, most: int = 5, 
     rows, now, matters = sights.judged_rows, sights.detectable, sights.matters
     lines = [(p, now[frozenset((p.a, p.b))]) for p in sights.open_pairs(most)]
     lines = [(p, d) for p, d in lines if isfinite(d) and d > 0]
-    ax, theme = canvas(ax, 7, 3.8, style)
     short = short_texts(sights.result.ranking, 24)
+    labels = [f"{short[p.a]} against {short[p.b]}" for p, _ in lines]
+    side_by_side = max(map(len, labels), default=0) <= 36
+    ax, theme = canvas(ax, 7, 3.8 if side_by_side else 3.8 + 0.1 * len(labels), style)
     title(ax, theme, "Smallest difference that so many rows decide 8 times in 10")
     if not lines or matters is None:
         return say(ax, theme, "the log says too little for a plan")
@@ -159,10 +161,10 @@ def plan(result: Comparison | Sights, ax: Axes | None = None, *, most: int = 5, 
     x = np.geomspace(rows / 2, rows * far, 60)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    for n, (pair, d) in enumerate(lines):
+    for n, (_, d) in enumerate(lines):
         ax.plot(
             x, d * np.sqrt(rows / x), color=theme.ramp[n % 5], linestyle=DASHES[n % 5], linewidth=2,
-            marker=MARKERS[n % 5], markevery=15, markersize=5, label=f"{short[pair.a]} against {short[pair.b]}",
+            marker=MARKERS[n % 5], markevery=15, markersize=5, label=labels[n],
         )  # fmt: skip
     ax.axvline(rows, color=theme.soft, linewidth=1, linestyle=(0, (2, 2)))
     ax.axhline(matters, color=theme.soft, linewidth=1, linestyle=(0, (2, 2)))
@@ -177,11 +179,12 @@ def plan(result: Comparison | Sights, ax: Axes | None = None, *, most: int = 5, 
     for axis in (ax.xaxis, ax.yaxis):
         plain_ticks(axis)
     ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(top=1.7 * max(matters, *(1.42 * d for _, d in lines)))
     label_x(ax, theme, "rows in all")
     ax.set_ylabel("difference in reward", color=theme.soft, fontsize=9)
     ax.legend(
-        frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2,
-        handlelength=3,
+        frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(0, -0.2),
+        ncols=1 + side_by_side, handlelength=3,
     )  # fmt: skip
     return figure_of(ax)
 

@@ -107,6 +107,7 @@ def masthead(sights: Sights) -> Markup:
         count(len(log), "logged row"),
         *([] if log.n_states is None else [count(log.n_states, "state")]),
         count(log.n_actions, "action"),
+        *(["estimated propensities"] if log.knows == "estimated" else []),
         f"level {result.level_text}",
         f"engine {result.settings['engine']}",
     ]

@@ -153,7 +153,8 @@ def matrix(sights: Sights) -> Markup:
         class_="matrix" + (" dense" if len(names) > 12 else ""),
     )
     keys = "".join(f"{MARKS[v]} {v}   " for v in MARKS).rstrip()
-    key = tag("p", f"{keys}. Choose a cell, or move with the arrow keys, to see what drives the pair.", class_="note")
+    how = tag("span", " Choose a cell, or move with the arrow keys, to see what drives the pair.", class_="how")
+    key = tag("p", f"{keys}.", how, class_="note")
     return tag("div", tag("div", table, class_="scroll"), key, class_="overview")
 
 
@@ -278,17 +279,20 @@ def plan(sights: Sights, most: int = 5) -> Markup | None:
     x_marks = log_ticks(x.low, x.high)
     y_marks = log_ticks(y.low, y.high)
     frame = [tag("line", x1=at(x(v)), x2=at(x(v)), y1="0", y2="220", class_="grid") for v in x_marks]
+    labels = []
     for v in y_marks:
         frame.append(tag("line", x1="0", x2="100%", y1=f"{y(v):.1f}", y2=f"{y(v):.1f}", class_="grid"))
-        frame.append(tag("text", tick_text(float(f"{10**v:.2g}")), x="2", y=f"{y(v) - 4:.1f}"))
+        labels.append(tag("text", tick_text(float(f"{10**v:.2g}")), x="2", y=f"{y(v) - 4:.1f}"))
     here, wish = at(x(log10(rows))), f"{y(log10(matters)):.1f}"
     frame += [
         tag("line", x1=here, x2=here, y1="0", y2="220", class_="now"),
-        tag("text", f"now: {rows:,} rows", x=here, y="12", dx="6"),
         tag("line", x1="0", x2="100%", y1=wish, y2=wish, class_="now"),
+    ]
+    labels += [
+        tag("text", f"now: {rows:,} rows", x=here, y="12", dx="6"),
         tag("text", f"{tick_text(matters)} matters", x="100%", y=wish, dx="-2", dy="-5", text_anchor="end"),
     ]
-    drawn = tag("svg", frame, shapes, class_="plot", height="220", aria_hidden="true")
+    drawn = tag("svg", frame, shapes, labels, class_="plot", height="220", aria_hidden="true")
     texts = [tick_text(float(f"{10**v:.2g}")) for v in x_marks]
     key = tag(
         "ul",

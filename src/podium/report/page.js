@@ -117,10 +117,10 @@
         "the sign would turn.");
     }
     if (pair.detects !== null) {
-      const more = pair.more === null ? "" : pair.more > 0
-        ? ` About ${pair.more.toLocaleString("en")} more rows would decide a difference of ${data.matters}.`
-        : ` It would have decided a difference of ${data.matters}.`;
-      lines.push(`The log decides a true difference of ${pair.detects} 8 times in 10.${more}`);
+      const more = pair.more === null || pair.verdict < 2 ? "" : pair.more > 0
+        ? ` About ${pair.more.toLocaleString("en")} more rows are needed for a difference of ${data.matters}.`
+        : ` A difference of ${data.matters} would have been seen.`;
+      lines.push(`8 times in 10 this log decides a pair that is truly ${pair.detects} apart.${more}`);
     }
     if (pair.shares) lines.push(`${a} is ahead in ${pair.shares[0]} of the states, behind in ${pair.shares[1]}.`);
     return lines;
@@ -136,7 +136,7 @@
       make("div", { class: "drivers" },
         bars("Rows that matter most", pair.rows, (row) => `row ${row}`, "row"),
         bars(`States that matter most (${data.columns})`, pair.states, (state) => data.states[state], "state")),
-      make("p", { class: "note" },
+      pair.rows.length + pair.states.length === 0 ? "" : make("p", { class: "note" },
         "To the right: without it the difference would be smaller by so much; to the left: larger."));
     for (const cell of cells) {
       const chosen = Number(cell.dataset.pair) === index && cell.hasAttribute("data-turn") === turn;

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from podium.answer import extra_rows, rounded, two_digits
 from podium.comparison import interval_text, turned
 from podium.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.errors import count
@@ -33,6 +35,11 @@ def framed(table: Table, sortable: bool = True) -> Markup:
     """A table that scrolls inside its own frame where the screen is too narrow."""
     kind = "scroll sortable" if sortable else "scroll"
     return tag("div", Markup(table.html()), class_=kind)
+
+
+def untitled(table: Table) -> Table:
+    """A table whose title stands on the fold around it."""
+    return replace(table, title=tag("span", table.title, class_="unseen"))
 
 
 def fold(title: str, *content: Any) -> Markup:
@@ -122,7 +129,7 @@ def pair_table(sights: Sights) -> Table:
     if sights.found is not None:
         notes.append("Beyond 20,000 rows no single rows are looked for that would turn a pair.")
     if sights.matters is not None:
-        notes.append(f"rows needed: in all, to decide a difference of {sights.matters:g} 8 times in 10.")
+        notes.append(f"rows needed: so many in all decide, 8 times in 10, a true difference of {sights.matters:g}.")
     if len(sights.pairs) < len(result.pairs):
         notes.append(f"{len(result.pairs) - len(sights.pairs):,} pairs of lower ranks are in the JSON output.")
     columns = ["a", "b", "a is", "difference", f"{result.level_text} interval", "P(better)", "flip", "rows needed"]
@@ -138,7 +145,7 @@ def pair_data(sights: Sights) -> dict[str, Any]:
     entries = []
     for p in sights.pairs:
         check, planned = sights.check(p), sights.planned(p.a, p.b)
-        more = None if planned is None or planned.rows_80 is None else planned.rows_80 - sights.judged_rows
+        more = extra_rows(sights, p)
         labels = [states.setdefault(shorten(label_text(d.label), 60), len(states)) for d in check.states]
         entry = {
             "a": place[p.a],
@@ -151,8 +158,8 @@ def pair_data(sights: Sights) -> dict[str, Any]:
             "path": p.path,
             "reasons": [reasons.setdefault(r, len(reasons)) for r in p.reasons],
             "flip": check.rows_to_flip,
-            "detects": None if planned is None or planned.detectable_now is None else number(planned.detectable_now),
-            "more": more,
+            "detects": None if planned is None or planned.detectable_now is None else rounded(planned.detectable_now),
+            "more": more if more is None or more <= 0 else two_digits(more),
             "rows": [[d.label, short_float(d.effect), int(d.flips)] for d in check.rows],
             "states": [[n, short_float(d.effect), int(d.flips)] for n, d in zip(labels, check.states, strict=True)],
             "shares": None if (p.a, p.b) not in shares else [share(s) for s in shares[p.a, p.b]],
@@ -195,14 +202,17 @@ def trust(sights: Sights) -> Markup:
     ]  # fmt: skip
     columns = ["policy", "on logged actions", "ESS", "largest weight", "top row"]
     coverage = Table("How much of each policy the log has seen", columns, rows, "lrrrr", d.coverage_table().notes)
+    learned = estimate.tables() if (estimate := d.log.estimated) is not None else []
     plan = charts.plan(sights)
-    more = [] if sights.plan is None or not sights.plan.log_more else [framed(sights.plan.log_more_table())]
+    more = [] if sights.plan is None or not sights.plan.log_more else [framed(untitled(sights.plan.log_more_table()))]
     return section(
         "trust",
         "Can it be trusted?",
         lead,
         listing(alarms, "alarms"),
         framed(coverage),
+        [framed(table, sortable=False) for table in learned[:1]],
+        [fold(table.title + " of the estimate", framed(untitled(table), sortable=False)) for table in learned[1:]],
         charts.wanted(sights),
         charts.weights(sights),
         tag("h3", "What would make it sure") if plan or more else None,
@@ -232,8 +242,10 @@ def states(sights: Sights) -> Markup:
     sign = -1.0 if lower else 1.0
     ahead = float(view.rows[sign * view.differences > 0].sum() / view.rows.sum())
     behind = float(view.rows[sign * view.differences < 0].sum() / view.rows.sum())
+    if view.every == 1:
+        return section("states", "State by state", "The log has one state: there is nothing to tell apart.")
     lead = (
-        f"{short[a]} is ahead of {short[b]} in states that hold {share(ahead)} of the rows, "
+        f"By {view.method}, {short[a]} is ahead of {short[b]} in states that hold {share(ahead)} of the rows, "
         f"and behind in {share(behind)}. "
         f"The median state has {count(int(np.median(view.rows)), 'row')}: a single one proves little."
     )
@@ -243,13 +255,13 @@ def states(sights: Sights) -> Markup:
         for i in order
     ]
     names = shorten(", ".join(result.log.state_columns), 60)
-    title = f"States that weigh most ({len(rows)} of {view.every:,})"
+    title = f"The states that weigh most ({len(rows)} of {view.every:,})"
     table = Table(title, [names, "rows", "difference"], rows, "lrr")
     caption = f"{short[a]} against {short[b]}, state by state."
     if view.every > len(view.labels):
         caption += f" The {len(view.labels):,} states with the most rows, of {view.every:,}."
     drawn = charts.figure(caption, charts.states(view, short[a], short[b], lower))
-    return section("states", "State by state", lead, drawn, fold("The states that weigh most", framed(table)))
+    return section("states", "State by state", lead, drawn, fold(title, framed(untitled(table))))
 
 
 # --- method, data, reproduction -----------------------------------------------------------------------------------
@@ -342,4 +354,6 @@ def python_call(sights: Sights) -> str:
     given += [f"verdicts={s['verdicts']!r}", f"seed={s['seed']}"]
     given += ["lower_is_better=True"] if s["lower_is_better"] else []
     given += [f"unit={s['unit']!r}"] if s["unit"] is not None else []
+    if sights.result.log.estimated is not None:
+        given.append(f"behavior='estimate:{sights.result.log.estimated.model}'")
     return f"podium.compare(log, policies, {', '.join(given)})"

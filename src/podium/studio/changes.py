@@ -41,6 +41,7 @@ def settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[
     """The settings that differ: what they are called, before, after."""
     names = {"estimator": "Ranked by", "baseline": "Baseline", "level": "Level", "lower_is_better": "Lower is better:"}
     pairs = [(label, before["settings"].get(key), after["settings"].get(key)) for key, label in names.items()]
+    pairs.append(("Propensities:", *(result.get("log", {}).get("propensities") for result in (before, after))))
     words = {True: "yes", False: "no"}
     return [(label, str(words.get(a, a)), str(words.get(b, b))) for label, a, b in pairs if a != b]
 

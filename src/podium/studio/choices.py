@@ -9,7 +9,17 @@ from typing import Any
 
 from podium.errors import PodiumError
 from podium.studio.limits import Limits
-from podium.studio.questions import BASELINES, ESTIMATORS, ROLES, Candidate, Question, free_name, policy_name
+from podium.studio.questions import (
+    BASELINES,
+    BEHAVIORS,
+    ESTIMATORS,
+    ROLES,
+    Candidate,
+    Question,
+    free_name,
+    policy_name,
+    with_behavior,
+)
 
 KINDS = ("column", "constant", "uniform", "logged", "file")
 
@@ -21,6 +31,16 @@ def chosen_roles(question: Question, form: Mapping[str, Any]) -> tuple[dict[str,
         raise PodiumError("that is no role of a column", hint="choose a role for every column.")
     texts = [h for i, h in enumerate(question.roles) if form.get(f"text-{i}") and h in question.headers]
     return roles, texts
+
+
+def chosen_behavior(question: Question, form: Mapping[str, Any], known: str) -> Question:
+    """The question with propensities as a form wants them; `known` says what the log itself has."""
+    behavior = str(form.get("behavior", question.behavior))
+    if behavior not in BEHAVIORS:
+        raise PodiumError("that is no way to have propensities", hint="choose one from the list.")
+    if behavior and known != "none":
+        raise PodiumError("the log has propensities, so they are not estimated", hint="leave them as they are.")
+    return question if behavior == question.behavior else with_behavior(question, behavior)
 
 
 def chosen_settings(question: Question, form: Mapping[str, Any]) -> Question:

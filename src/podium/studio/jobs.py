@@ -137,6 +137,7 @@ def start(folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
         "MKL_NUM_THREADS": "1",
         "ARROW_DEFAULT_MEMORY_POOL": "system",  # the other pools reserve address space that they do not use
         "MALLOC_ARENA_MAX": "2",
+        "MALLOC_MMAP_THRESHOLD_": "262144",  # what is freed goes back to the system
         "TMPDIR": str(folder),
     }
     return subprocess.Popen(

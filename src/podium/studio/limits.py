@@ -20,6 +20,7 @@ class Limits:
     policies: int = 50
     memory_bytes: int = 4096 * MB  # address space of a job
     job_seconds: float = 900.0
+    stall_seconds: float = 30.0  # between two parts of a request's body
     jobs: int = 2  # at once, for all sessions together
     waiting_jobs: int = 8
     workspaces: int = 4  # of one session; the oldest goes

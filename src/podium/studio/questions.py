@@ -28,6 +28,10 @@ ESTIMATORS = {
     "IPS": "IPS",
     "DiM": "DiM",
 }
+BEHAVIORS = {  # of a log without propensities
+    "": "do without propensities",
+    "estimate": "estimate them from the log",
+}
 BASELINES = {
     "mean": "the mean reward",
     "linear": "a linear model",
@@ -62,6 +66,7 @@ class Question:
     roles: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()  # numbers to read as names
     candidates: tuple[Candidate, ...] = ()
+    behavior: str = ""  # how propensities that the log lacks are had
     estimator: str = ""
     baseline: str = "mean"  # a name, or a number as text
     level: float = 0.95
@@ -94,6 +99,8 @@ class Question:
     def deciding(self) -> dict[str, Any]:
         """The arguments of `compare` that differ from its defaults."""
         found: dict[str, Any] = {}
+        if self.behavior:
+            found["behavior"] = self.behavior
         if self.estimator:
             found["estimator"] = self.estimator
         if self.baseline != "mean":
@@ -201,6 +208,12 @@ def with_roles(question: Question, roles: Mapping[str, str], texts: Sequence[str
     return replace(question, roles=dict(roles), texts=tuple(texts), candidates=kept)
 
 
+def with_behavior(question: Question, behavior: str) -> Question:
+    """The question with other propensities; where there are none, what was logged is no candidate."""
+    kept = question.candidates if behavior else tuple(c for c in question.candidates if c.kind != "logged")
+    return replace(question, behavior=behavior, candidates=kept)
+
+
 def policy_name(header: str) -> str:
     """What a policy column is called: pi_new -> new."""
     return header.removeprefix("pi_").replace("=", " ").strip() or "policy"
@@ -219,9 +232,18 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def role_problems(question: Question, roles: Mapping[str, str]) -> list[str]:
-    """What is wrong with a choice of roles, before any data is read."""
+def few_policies(roles: Mapping[str, str], most: int) -> dict[str, str]:
+    """Guessed roles in which the first policies alone are policies; the columns of further ones are left out."""
+    policies = [header for header, role in roles.items() if role == "policy"]
+    return {**roles, **dict.fromkeys(policies[most:], "ignore")}
+
+
+def role_problems(question: Question, roles: Mapping[str, str], most: int) -> list[str]:
+    """What is wrong with a choice of roles, before any data is read; `most` policies can be compared."""
     problems = []
+    policies = sum(role == "policy" for role in roles.values())
+    if policies > most:
+        problems.append(f"The studio compares at most {most} policies; you chose {policies:,}. Leave some columns out.")
     for role in SINGLE:
         found = [h for h in question.headers if roles.get(h) == role]
         if len(found) > 1:

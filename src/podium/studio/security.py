@@ -9,6 +9,7 @@ The studio listens on loopback, where every program and every open web page of t
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import secrets
 import socket
@@ -17,8 +18,10 @@ from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
 
+from anyio import fail_after
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -117,7 +120,8 @@ class Guard:
             await refusal(scope, receive, send_guarded)
             return
         most = self.limits.upload_bytes if scope["path"].endswith(UPLOADS) else self.limits.form_bytes
-        await self.app(scope, measured(receive, most), send_guarded)
+        with contextlib.suppress(ClientDisconnect):  # somebody closed the page while it sent a file
+            await self.app(scope, measured(receive, most, self.limits.stall_seconds), send_guarded)
 
     def refuse(self, scope: Scope) -> PlainTextResponse | None:
         """The answer to a request that may not come in; otherwise its session stands in the scope."""
@@ -163,14 +167,19 @@ def cookie_of(headers: Headers, name: str) -> str:
     return jar[name].value if name in jar else ""
 
 
-def measured(receive: Receive, most: int) -> Receive:
-    """The request's body, which ends with an error where it grows too large, whatever its headers said."""
-    size = 0
+def measured(receive: Receive, most: int, patience: float) -> Receive:
+    """The request's body, which ends with an error where it stalls or grows too large, whatever its headers said."""
+    size, whole = 0, False
 
     async def receive_measured() -> Message:
-        nonlocal size
-        message = await receive()
+        nonlocal size, whole
+        try:
+            with fail_after(None if whole else patience):
+                message = await receive()
+        except TimeoutError as error:
+            raise HTTPException(408, "The file stopped coming. Try again.") from error
         size += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if size > most + 64 * 1024:  # what surrounds a file in a form
             raise HTTPException(413, too_large(most))
         return message

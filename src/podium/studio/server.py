@@ -34,6 +34,7 @@ def serve(options: ServerOptions) -> None:
         import uvicorn
 
         from podium.studio.app import build_app
+        from podium.studio.connections import PromptConnection
         from podium.studio.security import Door
     except ImportError as error:
         package = (error.name or "starlette").split(".")[0]
@@ -61,8 +62,8 @@ def serve(options: ServerOptions) -> None:
         if options.browser:
             webbrowser.open(address + studio.new_ticket())
         config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="on", log_level="error", access_log=False, proxy_headers=False,
-            server_header=False, limit_concurrency=100, timeout_graceful_shutdown=3,
+            app, http=PromptConnection, ws="none", lifespan="on", log_level="error", access_log=False,
+            proxy_headers=False, server_header=False, limit_concurrency=100, timeout_graceful_shutdown=3,
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
     finally:

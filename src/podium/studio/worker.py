@@ -18,7 +18,7 @@ HINTS = {  # what the command calls an option, the page calls by its place
     "--actions": "choose one of the log's actions.",
     "--policy": "add a policy in the step Policies.",
     "--state": "choose a state column in the step Columns.",
-    "--behavior": "choose the propensity column in the step Columns.",
+    "--behavior": "choose the propensity column in the step Columns, or let podium estimate propensities.",
     "podium.Policy": "probabilities lie between 0 and 1, and those of one row sum to 1.",
     "pip install": "install it where podium studio runs, and start the studio again.",
 }
@@ -119,6 +119,7 @@ def check(task: dict[str, Any], folder: Path) -> None:
 
     tell(stage="Checking the log")
     log = read_log(task["path"], **task["reading"])
+    refuse_long_labels([str(a) for a in log.action_space], task["limits"]["name_length"])
     write(
         folder,
         "checked.json",
@@ -129,6 +130,19 @@ def check(task: dict[str, Any], folder: Path) -> None:
             "warnings": list(log_warnings(log)),
         },
     )
+
+
+def refuse_long_labels(labels: list[str], most: int) -> None:
+    """Pages list the actions; a text of megabytes is none."""
+    from podium.errors import PodiumError
+
+    long = [label for label in labels if len(label) > most]
+    if long:
+        count = f"{len(long):,} actions have" if len(long) > 1 else "an action has"
+        raise PodiumError(
+            f"{count} more than {most} characters; one begins with {long[0][:40]!r}",
+            hint="choose another column as the action, or give the actions shorter names.",
+        )
 
 
 def compare(task: dict[str, Any], folder: Path) -> None:

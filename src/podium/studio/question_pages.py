@@ -1,0 +1,124 @@
+"""The second and third step: what each column is, and which policies are compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anyio import to_thread
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from podium.errors import PodiumError
+from podium.studio import questions
+from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
+from podium.studio.guesses import may_be_policy
+from podium.studio.uploads import clean_name, known_ending, store
+from podium.studio.visits import after, go, place, posted, studio_of, told, workspace_of
+from podium.studio.workspaces import Workspace
+
+
+async def columns(request: Request) -> Response:
+    workspace = workspace_of(request)
+    if workspace.job is not None and not workspace.job.finished:
+        return go(place(workspace, "working"))
+    if workspace.inspected is None:
+        error = workspace.error or {"message": "This file could not be read.", "hint": "Try another."}
+        return studio_of(request).render(request, "start.html", 422, error=error, failed=workspace.question.shown)
+    return show_columns(request, workspace)
+
+
+def show_columns(
+    request: Request, workspace: Workspace, problems: list[str] | None = None, status: int = 200
+) -> Response:
+    error = workspace.error if workspace.job is not None and workspace.job.kind == "check" else None
+    return studio_of(request).render(
+        request,
+        "columns.html",
+        422 if error and status == 200 else status,
+        workspace=workspace,
+        question=workspace.question,
+        found=workspace.inspected,
+        problems=problems or [],
+        error=error,
+    )
+
+
+async def set_columns(request: Request) -> Response:
+    workspace = workspace_of(request)
+    if workspace.inspected is None:
+        return go(place(workspace, "columns"))
+    async with posted(request) as form:
+        try:
+            roles, texts = chosen_roles(workspace.question, form)
+        except PodiumError as error:
+            return show_columns(request, workspace, [error.message], 422)
+    problems = questions.role_problems(workspace.question, roles, studio_of(request).limits.policies)
+    workspace.question = questions.with_roles(workspace.question, roles, texts)
+    workspace.checked = None
+    if problems:
+        workspace.error = None
+        return show_columns(request, workspace, problems, 422)
+    studio_of(request).begin(workspace, "check", workspace.question.task())
+    return await after(request, workspace)
+
+
+async def policies(request: Request) -> Response:
+    workspace = workspace_of(request)
+    if workspace.checked is None:
+        return go(place(workspace, "columns"))
+    return show_policies(request, workspace)
+
+
+def show_policies(request: Request, workspace: Workspace, error: PodiumError | None = None) -> Response:
+    assert workspace.inspected is not None
+    assert workspace.checked is not None
+    used = {c.value for c in workspace.question.candidates if c.kind == "column"}
+    used |= {h for h, role in workspace.question.roles.items() if role in questions.SINGLE}
+    actions = set(workspace.checked["labels"])
+    possible = [c["header"] for c in workspace.inspected["columns"] if may_be_policy(c, actions)]
+    return studio_of(request).render(
+        request,
+        "policies.html",
+        422 if error else 200,
+        workspace=workspace,
+        question=workspace.question,
+        checked=workspace.checked,
+        possible=[h for h in possible if h not in used],
+        error=told(error) if error else None,
+    )
+
+
+async def set_policies(request: Request) -> Response:
+    """Add one policy, remove one, or say how propensities are had."""
+    workspace = workspace_of(request)
+    if workspace.checked is None:
+        return go(place(workspace, "columns"))
+    question, limits = workspace.question, studio_of(request).limits
+    try:
+        async with posted(request) as form:
+            if "behavior" in form:
+                question = chosen_behavior(question, form, workspace.checked["propensities"])
+            elif "remove" in form:
+                question = replace(
+                    question, candidates=tuple(c for c in question.candidates if c.name != form["remove"])
+                )
+            else:
+                file = form.get("file")
+                given = await keep_file(workspace, file) if isinstance(file, UploadFile) and file.filename else None
+                added = new_candidate(question, workspace.checked["labels"], form, given, limits)
+                question = replace(question, candidates=(*question.candidates, added))
+    except PodiumError as error:
+        return show_policies(request, workspace, error)
+    workspace.question = question
+    return go(place(workspace, "policies"))
+
+
+async def keep_file(workspace: Workspace, file: UploadFile) -> tuple[str, str]:
+    """What a policy's file is called, and where it is kept."""
+    shown = clean_name(file.filename)
+    ending = known_ending(shown)
+    taken = {workspace.question.shown, *(c.value for c in workspace.question.candidates if c.kind == "file")}
+    if shown in taken:
+        raise PodiumError(f"there is a file called {shown} already", hint="rename the file, so that each has its name.")
+    return shown, str(await to_thread.run_sync(store, file, workspace.new_folder(), "policy", ending))

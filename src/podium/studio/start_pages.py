@@ -1,0 +1,81 @@
+"""The first step: the way in, a log that is dropped or the example, and logs that are removed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anyio import to_thread
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from podium.errors import PodiumError
+from podium.studio.security import right_token
+from podium.studio.uploads import clean_name, known_ending, store
+from podium.studio.visits import after, go, posted, session_of, studio_of, told, workspace_of
+from podium.studio.workspaces import Workspace
+
+
+async def open_studio(request: Request) -> Response:
+    """The first address: its token is exchanged for a cookie, and disappears from the address line.
+
+    A browser that comes by a link of another site would not send a strict cookie with a redirect; it gets a page that
+    leads on by itself.
+    """
+    studio = studio_of(request)
+    given = request.query_params.get("token", "")
+    if given in studio.tickets:
+        studio.tickets.discard(given)
+    elif not right_token(given, studio.door.token):
+        return PlainTextResponse("Open the whole address that podium studio printed: it holds a token.", 403)
+    linked = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    response: Response = studio.render(request, "open.html") if linked else go("/")
+    if request.scope["podium.session"] is None:
+        session = studio.rooms.open_session()
+        response.set_cookie(studio.door.cookie, session.id, path="/", httponly=True, samesite="strict")
+    return response
+
+
+async def health(request: Request) -> Response:
+    return PlainTextResponse("ok")
+
+
+async def start(request: Request) -> Response:
+    return studio_of(request).render(request, "start.html")
+
+
+async def upload(request: Request) -> Response:
+    studio = studio_of(request)
+    try:
+        async with posted(request) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile) or not file.filename:
+                raise PodiumError("choose a file first", hint="or start with the example.")
+            shown = clean_name(file.filename)
+            ending = known_ending(shown)
+            workspace = studio.rooms.open_workspace(session_of(request), shown)
+            path = await to_thread.run_sync(store, file, workspace.folder, "log", ending)
+    except PodiumError as error:
+        return studio.render(request, "start.html", 422, error=told(error))
+    return await inspect(request, workspace, path)
+
+
+async def example(request: Request) -> Response:
+    async with posted(request):
+        workspace = studio_of(request).rooms.open_workspace(session_of(request), "example.csv")
+    return await inspect(request, workspace, workspace.folder / "log.csv", example=True)
+
+
+async def inspect(request: Request, workspace: Workspace, path: Path, **more: Any) -> Response:
+    workspace.question = replace(workspace.question, path=str(path))
+    studio_of(request).begin(workspace, "inspect", {**workspace.question.task(), **more})
+    return await after(request, workspace)
+
+
+async def forget(request: Request) -> Response:
+    workspace = workspace_of(request)
+    async with posted(request):
+        session_of(request).workspaces.pop(workspace.id).close()
+    return go("/")

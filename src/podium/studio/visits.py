@@ -1,0 +1,159 @@
+"""A running studio, and what a request finds there: its session, its workspace, the form it posts, the way on."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from anyio import to_thread
+from jinja2 import Environment, FileSystemLoader
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from podium import __version__
+from podium.display import number, percent, printable
+from podium.errors import PodiumError
+from podium.studio import questions
+from podium.studio.jobs import Job, Queue
+from podium.studio.limits import Limits
+from podium.studio.security import Door, right_token
+from podium.studio.workspaces import Answer, Rooms, Session, Workspace
+
+HERE = Path(__file__).parent
+PATIENCE = 1.5  # seconds that a page waits for a job before it shows its progress
+AFTER = {"inspect": "columns", "check": "policies", "compare": "answer"}  # where a job leads
+BEFORE = {"inspect": "", "check": "columns", "compare": "answer"}  # where its failure is told
+
+
+class Studio:
+    """A running studio: who is in it, what it works on, how its pages look."""
+
+    def __init__(self, door: Door, limits: Limits) -> None:
+        self.door = door
+        self.limits = limits
+        self.rooms = Rooms(limits)
+        self.queue = Queue(limits)
+        self.tickets: set[str] = set()
+        self.pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
+        self.pages.filters |= {"number": number, "percent": percent, "printable": lambda x: printable(str(x))}
+        self.pages.globals |= {"version": __version__, "questions": questions, "limits": limits}
+
+    def new_ticket(self) -> str:
+        """A token that opens the studio once: for the browser's command line, which others on the machine can read."""
+        ticket = secrets.token_urlsafe(32)
+        self.tickets.add(ticket)
+        return ticket
+
+    def close(self) -> None:
+        self.queue.close()
+        self.rooms.close()
+
+    def render(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        session: Session | None = request.scope.get("podium.session")
+        values = {"csrf": session.csrf if session else "", "session": session, **values}
+        page = self.pages.get_template(name).render(values)
+        return HTMLResponse(page.encode("utf-8", errors="backslashreplace"), status)  # data may hold half characters
+
+    def begin(self, workspace: Workspace, kind: str, task: Mapping[str, Any]) -> None:
+        """Start a job of a workspace; the one before it ends."""
+        if workspace.job is not None:
+            workspace.job.cancel()
+        workspace.error = None
+        job = Job(kind, workspace.new_folder(), {**task, "limits": asdict(self.limits)}, self.limits)
+        if not self.queue.submit(job):
+            raise HTTPException(503, "The studio is busy with other comparisons; try again in a minute.")
+        workspace.job, workspace.asked = job, workspace.question
+
+    def absorb(self, workspace: Workspace) -> None:
+        """Take in what a finished job has found."""
+        job = workspace.job
+        if job is None or not job.finished or job.absorbed:
+            return
+        job.absorbed = True
+        if job.state == "cancelled":
+            workspace.error = {"message": "You cancelled this.", "hint": "Nothing was lost: go on when you like."}
+        elif job.state == "failed":
+            workspace.error = job.error
+        elif job.kind == "inspect":
+            found = job.output("inspected.json")
+            workspace.inspected = found
+            roles = questions.few_policies({c["header"]: c["role"] for c in found["columns"]}, self.limits.policies)
+            question = replace(workspace.question, headers=tuple(found["headers"]), lower_is_better=found["cost"])
+            workspace.question = questions.with_roles(question, roles, ())
+        elif job.kind == "check":
+            workspace.checked = job.output("checked.json")
+            if workspace.checked["propensities"] != "none":
+                workspace.question = replace(workspace.question, behavior="")
+        else:
+            self.keep_answer(workspace, job)
+
+    def keep_answer(self, workspace: Workspace, job: Job) -> None:
+        result, told = job.output("result.json"), job.output("answer.json")
+        number = 1 + max((a.number for a in workspace.answers), default=0)
+        answer = Answer(number, workspace.asked or workspace.question, result, told["headline"], job.folder)
+        workspace.keep(answer, self.limits.answers)
+
+
+def studio_of(request: Request) -> Studio:
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+def session_of(request: Request) -> Session:
+    session: Session = request.scope["podium.session"]
+    return session
+
+
+def workspace_of(request: Request) -> Workspace:
+    """The workspace that an address names, if it is this session's own."""
+    workspace = session_of(request).workspaces.get(request.path_params["workspace"])
+    if workspace is None:
+        raise HTTPException(404, "There is no such log here. It may have been removed to make room for newer ones.")
+    studio_of(request).absorb(workspace)
+    return workspace
+
+
+@contextlib.asynccontextmanager
+async def posted(request: Request) -> AsyncIterator[FormData]:
+    """The form of a request, once its token is found right. Every POST comes through here."""
+    most = 2 * studio_of(request).limits.columns + 50
+    async with request.form(max_files=1, max_fields=most, max_part_size=64 * 1024) as form:
+        if not right_token(str(form.get("csrf", "")), session_of(request).csrf):
+            raise HTTPException(403, "This form is out of date. Go back, reload the page and try again.")
+        yield form
+
+
+def go(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 303)
+
+
+def place(workspace: Workspace, page: str) -> str:
+    return f"/w/{workspace.id}/{page}"
+
+
+async def after(request: Request, workspace: Workspace) -> Response:
+    """Where to go while, or after, a job: a short one shows no progress page."""
+    assert workspace.job is not None
+    await to_thread.run_sync(workspace.job.wait, PATIENCE)
+    return go(target(studio_of(request), workspace))
+
+
+def target(studio: Studio, workspace: Workspace) -> str:
+    job = workspace.job
+    if job is None:
+        return place(workspace, "columns")
+    if not job.finished:
+        return place(workspace, "working")
+    studio.absorb(workspace)
+    page = (AFTER if job.state == "done" else BEFORE)[job.kind]
+    return place(workspace, page) if page else place(workspace, "columns")
+
+
+def told(error: PodiumError) -> dict[str, str]:
+    return {"message": error.message, "hint": error.hint}
