@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
     "specs", "sql", "baselines", "belief", "estimated",
-    "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
+    "estimators", "terms", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
     "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "markup", "display",
     "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
     "large", "findings", "study", "gate", "comparison", "influence", "planning", "compare", "bystate", "states",

@@ -724,8 +724,8 @@ REFUSED = {
     "level": ({"level": 1.0}, "level must lie between 0 and 1; it is 1.0", "use level=0.95 for 95% intervals."),
     "estimator": (
         {"estimator": "DM"},
-        "unknown estimator 'DM'",
-        "the estimators are posterior, gated, LDE, DRE, IPS, DiM.",
+        "'DM' could be two methods",
+        "the paper's Direct Method is DiM; the model-based direct method of other libraries is DirectModel.",
     ),
     "bootstrap": ({"bootstrap": -1}, "bootstrap must be a number of draws; it is -1", "use bootstrap=1000."),
     "normalize": (

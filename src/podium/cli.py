@@ -392,13 +392,18 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate_ = commands.add_parser("evaluate", help="the table of estimates alone")
     add_log(evaluate_)
     add_method(evaluate_)
-    evaluate_.add_argument("--estimator", action="append", metavar="NAME", help="repeat for several; default: all four")
+    evaluate_.add_argument(
+        "--estimator",
+        action="append",
+        metavar="NAME",
+        help="repeat for several; all: the whole family; default: the four of the paper",
+    )
     evaluate_.set_defaults(run=run_evaluate)
 
     states = commands.add_parser("states", help="compare state by state")
     add_log(states)
     add_method(states)
-    states.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS or DiM (default: %(default)s)")
+    states.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS, DiM, cIPS:10, ... (default: %(default)s)")
     states.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
     states.set_defaults(run=run_states)
 
@@ -500,7 +505,10 @@ def add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--estimator", help="posterior, LDE, DRE, IPS or DiM (default: posterior where it can be used)")
+    parser.add_argument(
+        "--estimator",
+        help="posterior, LDE, DRE, IPS, DiM, SNIPS, cIPS:10, ... (default: posterior where it can be used)",
+    )
     parser.add_argument("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
     parser.add_argument("--verdicts", metavar="NAME", help="posterior, gated, paired t, bootstrap t or sign flip")
     parser.add_argument("--joint", action="store_true", help="claims hold all together, not each in its share")

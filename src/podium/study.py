@@ -13,8 +13,9 @@ from podium.baselines import describe_baseline
 from podium.batches import Batch, mark_latest
 from podium.bootstrap import bootstrap_differences, percentiles
 from podium.columns import Floats
+from podium.display import share
 from podium.errors import PodiumError, Unavailable, count
-from podium.estimate import MethodResult, prepare, row_terms, run_method, try_methods, value_table
+from podium.estimate import MethodResult, prepare, run_method, try_methods, value_table
 from podium.estimators import ESTIMATORS, LDE, Estimator
 from podium.findings import Findings, kept_by
 from podium.gated import gated
@@ -25,6 +26,7 @@ from podium.policies import PolicySet
 from podium.resampling import classical
 from podium.scan import ScannedLog
 from podium.sums import Sums
+from podium.terms import row_terms
 from podium.verdicts import Judgement
 
 FEW_STATES = 5
@@ -113,7 +115,7 @@ def examine(
         log=log,
         policies=resolved,
         main=main,
-        values=value_table(resolved.names, list(ESTIMATORS), results),
+        values=value_table(resolved.names, shown_methods(method), results),
         unavailable=unavailable,
         units=units,
         largest=float(np.abs(log.rewards).max()),
@@ -122,7 +124,7 @@ def examine(
         judged=lambda name: judge(log, resolved, name, main, units, seed),
         resampled=resampled,
         notes=tuple(thin_evidence(log, resolved)),
-        warnings=(*log_warnings(log), *resolved.warnings),
+        warnings=(*cautions(main, resolved.names), *log_warnings(log), *resolved.warnings),
         engine=log.engine,
     )
 
@@ -340,10 +342,25 @@ def own_warnings(large: Large) -> tuple[str, ...]:
 def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
     """What turns a difference of scores into units of reward, whatever the normalisation."""
     factor = main.estimator.reward_units(log.n_actions)
-    if normalize == "states" and not main.estimator.uses_propensity:
+    if normalize == "states" and main.estimator.is_score:
         assert main.terms is not None
         factor *= len(np.unique(log.state_codes[main.terms.rows])) / main.rows
     return factor
+
+
+def shown_methods(method: Estimator) -> list[str]:
+    """The paper's four methods, and the one that ranks."""
+    return list(dict.fromkeys([*ESTIMATORS, method.name]))
+
+
+def cautions(main: MethodResult, names: Sequence[str]) -> tuple[str, ...]:
+    """What must be said when a method ranks that shrinks the policies' weights, or does without logged rewards."""
+    said = main.estimator.caution
+    if not said or main.removed is None:
+        return (said,) if said else ()
+    most, least = int(main.removed.argmax()), int(main.removed.argmin())
+    taken = f"Here it takes {share(float(main.removed[most]))} of the weight of {names[most]!r}"
+    return (f"{said} {taken} and {share(float(main.removed[least]))} of that of {names[least]!r}.",)
 
 
 def thin_evidence(log: Log, policies: PolicySet) -> list[str]:
