@@ -15,9 +15,9 @@ FLOW = [
     "estimators", "terms", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
     "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "markup", "display",
     "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
-    "large", "findings", "study", "gate", "comparison", "influence", "planning", "compare", "bystate", "states",
-    "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "report.scales", "report.charts",
-    "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks", "plots", "sampling", "labelled",
+    "large", "findings", "wider", "study", "gate", "comparison", "influence", "planning", "compare", "bystate",
+    "states", "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "report.scales",
+    "report.charts", "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks", "plots", "sampling", "labelled",
     "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts", "episodes",
     "completion", "cli",
 ]  # fmt: skip

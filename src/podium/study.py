@@ -28,6 +28,7 @@ from podium.scan import ScannedLog
 from podium.sums import Sums
 from podium.terms import row_terms
 from podium.verdicts import Judgement
+from podium.wider import run_wider
 
 FEW_STATES = 5
 
@@ -149,13 +150,16 @@ def estimate_all(
         results, unavailable = try_methods(log, resolved, methods, baseline, **options)
         return log, resolved, results, unavailable, resolved.warnings
     large = open_large(log, policies, baseline, behavior, actions)
+    results, unavailable = run_wider(large, [e for e in methods if not e.linear], duplicates=duplicates, seed=seed)
+    methods = [e for e in methods if e.linear]
+    if not methods:
+        return large.log, large.policies, results, unavailable, own_warnings(large)
     usable = [e for e in methods if not (e.uses_propensity and large.knows == "none")]
     families = {(e.uses_propensity, kept_by(e, duplicates)) for e in usable}
     gates = large.baseline == "state"
     by_state = gates or any(kept == "latest" for _, kept in families)
     question = large.question(states=by_state, gates=gates, families=tuple(sorted(families)), seed=seed)
     found = Findings(large, large.ask(question, "state by state" if by_state else "all rows"))
-    results, unavailable = {}, {}
     for estimator in methods:
         try:
             results[estimator.name] = found.method(estimator, duplicates)
@@ -260,8 +264,8 @@ def examine_large(
         "state by state" if by_state else "all rows",
     )
     found = Findings(large, sums)
-    results, unavailable = methods_at_hand(found, method, duplicates)
-    main = results[method.name]
+    main = main_in_passes(found, method, duplicates, bool(bootstrap) or procedure not in ("paired t", *JUDGES), seed)
+    results, unavailable = methods_at_hand(found, main, duplicates)
     units = method.reward_units(large.actions)
 
     def judged(name: str) -> Judgement:
@@ -275,7 +279,7 @@ def examine_large(
         log=seen(found),
         policies=large.policies,
         main=main,
-        values=value_table(large.policies.names, list(ESTIMATORS), results),
+        values=value_table(large.policies.names, shown_methods(method), results),
         unavailable=unavailable,
         units=units,
         largest=large.largest,
@@ -284,20 +288,36 @@ def examine_large(
         judged=judged,
         resampled=resampled,
         notes=tuple(thin_at_scale(found)),
-        warnings=(*warnings_at_scale(found), *own_warnings(large), *found.warnings()),
+        warnings=(
+            *cautions(main, large.policies.names),
+            *warnings_at_scale(found),
+            *own_warnings(large),
+            *found.warnings(),
+        ),
         engine=large.engine,
         findings=found,
     )
 
 
+def main_in_passes(found: Findings, method: Estimator, duplicates: str | None, pieces: bool, seed: int) -> MethodResult:
+    """The method that ranks: from the sums of the pass, or by passes of its own where it is none of the four."""
+    if method.linear:
+        return found.method(method, duplicates)
+    results, unavailable = run_wider(found.large, [method], duplicates=duplicates, pieces=pieces, seed=seed)
+    if method.name not in results:
+        hint = "LDE and DiM need no propensities; a model of the reward is baseline=q(states, actions)."
+        raise Unavailable(unavailable[method.name], hint=hint)
+    return results[method.name]
+
+
 def methods_at_hand(
-    found: Findings, method: Estimator, duplicates: str | None
+    found: Findings, main: MethodResult, duplicates: str | None
 ) -> tuple[dict[str, MethodResult], dict[str, str]]:
     """Every method that can be used, the main one first; the reason for each that cannot."""
-    results = {method.name: found.method(method, duplicates)}
+    results = {main.estimator.name: main}
     unavailable: dict[str, str] = {}
     for estimator in ESTIMATORS.values():
-        if estimator != method:
+        if estimator != main.estimator:
             try:
                 results[estimator.name] = found.method(estimator, duplicates)
             except Unavailable as error:
