@@ -15,6 +15,7 @@ from podium.columns import Column, match_label, sort_key
 from podium.engines import AUTO, Engine, Order, check_engine
 from podium.errors import BadRows, PodiumError, count
 from podium.log import Log, Roles, assign_roles
+from podium.loggers import Loggers
 from podium.reading import Reader
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ class ScannedLog:
         return replace(self, actions=given)
 
     def with_behavior(self, policy: Any) -> ScannedLog:
+        if isinstance(policy, Loggers):
+            raise PodiumError(
+                "a log of several loggers is read into memory, and this one stays where it is",
+                hint="add their mixture as a column propensity, or use engine='memory'.",
+            )
         return replace(self, behavior=policy)
 
     def with_units(self, column: str) -> ScannedLog:

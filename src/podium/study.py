@@ -14,6 +14,7 @@ from podium.batches import Batch, mark_latest
 from podium.bootstrap import bootstrap_differences, percentiles
 from podium.columns import Floats
 from podium.display import share
+from podium.drafts import Policy
 from podium.errors import PodiumError, Unavailable, count
 from podium.estimate import MethodResult, prepare, run_method, try_methods, value_table
 from podium.estimators import ESTIMATORS, LDE, Estimator
@@ -90,7 +91,7 @@ def examine(
     """Estimates and a judge; in passes where the log has more than 20,000 rows, whatever the engine."""
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
-    if in_passes(log, baseline, normalize, verdicts):
+    if in_passes(log, baseline, normalize, verdicts, policies):
         large = open_large(log, policies, baseline, behavior, actions, unit)
         return examine_large(
             large, method, baseline, verdicts=verdicts, ranker=ranker, duplicates=duplicates, bootstrap=bootstrap,
@@ -144,7 +145,7 @@ def estimate_all(
     """Estimates alone by several methods: the log, the policies, the results, what is unavailable, and warnings."""
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
-    if not in_passes(log, baseline, normalize, None):
+    if not in_passes(log, baseline, normalize, None, policies):
         log, resolved = prepare(log, policies, behavior, actions, seed=seed)
         options = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
         results, unavailable = try_methods(log, resolved, methods, baseline, **options)
@@ -176,10 +177,13 @@ def seen(found: Findings) -> Log | ScannedLog:
     return log
 
 
-def in_passes(log: Any, baseline: Any, normalize: str, verdicts: str | None) -> bool:
+def in_passes(log: Any, baseline: Any, normalize: str, verdicts: str | None, policies: Any = None) -> bool:
     """Whether a log is read in passes; an error where it must be and what is asked cannot be had that way."""
     if not isinstance(log, Log | ScannedLog) or not is_large(log):
         return False
+    given = policies.values() if isinstance(policies, Mapping) else ()
+    if isinstance(log, Log) and any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given):
+        return False  # they bring arrays for every row
     by_state = isinstance(baseline, str) and baseline == "state" and verdicts not in (None, "gated")
     if normalize == "rows" and mergeable(baseline) and not by_state:
         return True
