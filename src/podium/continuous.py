@@ -182,13 +182,13 @@ class ContinuousLog:
     def baseline(self, spec: Any, chosen: Mapping[str, Floats | None], seed: int = 0) -> Any:
         """A baseline that depends on the action, at the logged and at the chosen actions; others as they are.
 
-        "linear" is least squares in the state features, the action and its square; an object with fit and predict sees
-        the state features and the action. Both are cross-fitted. q(states, actions) is asked as it is.
+        "linear" is least squares in the state features, the action, its square and their products; an object with fit
+        and predict sees the state features and the action. Both are cross-fitted. q(states, actions) is asked as it is.
         """
         if isinstance(spec, str) and spec == "linear":
-            return self._cross_fit(LeastSquares(), squares, chosen, seed, "linear")
+            return self._cross_fit(LeastSquares(), with_products, chosen, seed, "linear")
         if hasattr(spec, "fit") and hasattr(spec, "predict"):
-            return self._cross_fit(spec, lambda x: x, chosen, seed, describe_baseline(spec))
+            return self._cross_fit(spec, side_by_side, chosen, seed, describe_baseline(spec))
         if callable(spec) and takes_actions(spec):
 
             def ask(actions: Floats | None) -> Floats:
@@ -205,7 +205,12 @@ class ContinuousLog:
         return spec
 
     def _cross_fit(
-        self, model: Any, shape: Callable[[Floats], Floats], chosen: Mapping[str, Floats | None], seed: int, name: str
+        self,
+        model: Any,
+        inputs: Callable[[Floats, Floats], Floats],
+        chosen: Mapping[str, Floats | None],
+        seed: int,
+        name: str,
     ) -> KnownAverages:
         """Each row by a copy of the model fitted on other folds; rows of one unit share a fold."""
         groups: Codes = np.arange(len(self)) if self.log.units is None else factorize(self.log.units)[0]
@@ -219,11 +224,11 @@ class ContinuousLog:
         for k in range(folds):
             train, test = fold != k, fold == k
             fitted = clone(model)
-            fitted.fit(np.hstack([features[train], shape(self.actions[train])]), self.log.rewards[train])
+            fitted.fit(inputs(features[train], self.actions[train]), self.log.rewards[train])
 
             def ask(actions: Floats, fitted: Any = fitted, test: Any = test) -> Floats:
-                inputs = np.hstack([features[test], shape(actions[test])])
-                return np.asarray(fitted.predict(inputs), dtype=np.float64).reshape(-1)
+                answer = fitted.predict(inputs(features[test], actions[test]))
+                return np.asarray(answer, dtype=np.float64).reshape(-1)
 
             logged[test] = ask(self.actions)
             for policy, actions in chosen.items():
@@ -266,8 +271,14 @@ class ContinuousLog:
         return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 
 
-def squares(actions: Floats) -> Floats:
-    return np.hstack([actions, actions**2])
+def side_by_side(features: Floats, actions: Floats) -> Floats:
+    return np.hstack([features, actions])
+
+
+def with_products(features: Floats, actions: Floats) -> Floats:
+    """The features, the actions, their squares, and all products of a feature and an action."""
+    products = (features[:, :, None] * actions[:, None, :]).reshape(len(features), -1)
+    return np.hstack([features, actions, actions**2, products])
 
 
 def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = None, **options: Any) -> Comparison:

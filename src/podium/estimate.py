@@ -24,6 +24,7 @@ NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted r
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
+MANY = 6  # methods that a terminal has columns for
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +231,11 @@ class Estimates:
         notes += [f"Warning: {w}" for w in self.warnings]
         others = "IPS and DRE estimate values" if set(methods) <= set(ESTIMATORS) else "the others estimate values"
         notes.append(f"LDE and DiM are scores for comparing, not values; {others}.")
-        return Table("Estimates", ["policy", *methods], rows, align="l" + "r" * len(methods), notes=notes)
+        columns = ["policy", *methods]
+        if len(methods) > MANY:  # one line per method
+            columns = ["method", *self.policies]
+            rows = [[m, *(number(self.values[p][m]) for p in self.policies)] for m in methods]
+        return Table("Estimates", columns, rows, align="l" + "r" * (len(columns) - 1), notes=notes)
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The estimates for a terminal."""

@@ -193,12 +193,13 @@ def no_model(baseline: Any) -> Unavailable:
 def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
     """Row terms that the policies bring: those of episodes, made from their steps."""
     given = [p.terms.get(estimator.name) for p in policies]
-    missing = [p.name for p, terms in zip(policies, given, strict=True) if terms is None]
+    missing = [p for p, terms in zip(policies, given, strict=True) if terms is None]
     if missing:
-        raise Unavailable(
-            f"{estimator.name} needs episodes with the probability of every step, which {missing[0]!r} lacks",
-            hint="use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities.",
-        )
+        reason = f"{estimator.name} needs episodes with the probability of every step, which {missing[0].name!r} lacks"
+        if missing[0].terms:
+            reason = f"{estimator.name}: the weights of {missing[0].name!r} are all 0, or too large for floating point"
+        hint = "use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities."
+        raise Unavailable(reason, hint=hint)
     n = len(log)
     return RowTerms(
         estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,

@@ -27,15 +27,16 @@ LABELS = {
 def spectrum(result: Spectrum | Comparison | Sights, ax: Axes | None = None, *, style: str = "light") -> Figure:
     """Every method on the plane baseline by weighting, with its order of the policies, best first.
 
-    Policies carry numbers in the order of the comparison (of the first method, for a `Spectrum`); a number in a filled
-    circle stands where the comparison has it, one in a hollow square does not.
+    Policies carry numbers in the order of the comparison, or of DRE for a `Spectrum`; a number in a filled circle
+    stands at that place here too, one in a hollow square does not.
     """
     found: Spectrum | None
     if isinstance(result, Spectrum):
-        found, names = result, result.place("DRE").ranking if has(result, "DRE") else result.places[0].ranking
+        reference = next((p for p in result.places if p.estimator == "DRE"), result.places[0])
+        found, names, by = result, reference.ranking, reference.estimator
     else:
         comparison = sights_of(result).result
-        found, names = spectrum_of(comparison), comparison.ranking
+        found, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
     if found is None:
         ax, theme = canvas(ax, 7, 3, style)
         title(ax, theme, "Every method")
@@ -85,9 +86,5 @@ def spectrum(result: Spectrum | Comparison | Sights, ax: Axes | None = None, *, 
     short = short_texts(shown, 24)
     key = "   ".join(f"{numbers[name]} {short[name]}" for name in shown)
     more = f"   and {len(names) - MOST} more" if len(names) > MOST else ""
-    label_x(ax, theme, f"{key}{more}\nfilled circle: at the place that the reference gives it; square: elsewhere")
+    label_x(ax, theme, f"{key}{more}\nfilled circle: at the place that {by} gives it; square: elsewhere")
     return figure_of(ax)
-
-
-def has(found: Spectrum, estimator: str) -> bool:
-    return any(p.estimator == estimator for p in found.places)
