@@ -175,6 +175,8 @@ class ContinuousLog:
             made[name] = Policy(density, "probabilities", proxy=True, ratios=ratios)
         shown = ", ".join(f"{x:.4g}" for x in h)
         notes = [f"Policies are smoothed by the {kernel} kernel with bandwidth {shown}: what is judged are those"]
+        if self.densities is not None:
+            notes.append("The densities of the logged actions are known, and weights are ratios to them")
         return made, chosen, notes
 
     # --- answers -------------------------------------------------------------------------------------------------

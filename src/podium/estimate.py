@@ -230,7 +230,8 @@ class Estimates:
         notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         notes += [f"Warning: {w}" for w in self.warnings]
         others = "IPS and DRE estimate values" if set(methods) <= set(ESTIMATORS) else "the others estimate values"
-        notes.append(f"LDE and DiM are scores for comparing, not values; {others}.")
+        if {"LDE", "DiM"} & set(methods):
+            notes.append(f"LDE and DiM are scores for comparing, not values; {others}.")
         columns = ["policy", *methods]
         if len(methods) > MANY:  # one line per method
             columns = ["method", *self.policies]
