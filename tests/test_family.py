@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -382,8 +383,7 @@ def test_passes_give_what_arrays_give(baseline: Any, units: int, monkeypatch: py
     for m in usable(arrays):
         for name in policies:
             assert passes.values[name][m] == approx(arrays.values[name][m], rel=1e-10, abs=1e-10)
-            if not units:
-                assert passes.std_errors[name][m] == approx(arrays.std_errors[name][m], rel=1e-8)
+            assert passes.std_errors[name][m] == approx(arrays.std_errors[name][m], rel=1e-8)
         found = podium.compare(log, policies, m, baseline, verdicts="paired t", bootstrap=20)
         assert found.basis.findings is not None
         assert found.ranking == wanted[m].ranking
@@ -416,6 +416,30 @@ def test_what_passes_cannot_give_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(podium.evaluate(unknown, policies, ["SNIPS", "LDE"]).unavailable) == {"SNIPS"}
     with pytest.raises(Unavailable, match="SNIPS needs the probability"):
         podium.compare(unknown, policies, "SNIPS")
+
+
+def test_a_scanned_log_gives_what_arrays_give(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    log, policies = sample(20_400, 3, 2, distinct=50)
+    frame = log.to_frame()
+    for name, p in policies.items():
+        for a in range(3):
+            frame[f"pi_{name}:{a}"] = p[:, a]
+    frame.to_parquet(tmp_path / "log.parquet")
+    scanned, arrays = (
+        podium.scan_log(tmp_path / "log.parquet", engine="duckdb"),
+        podium.read_log(tmp_path / "log.parquet"),
+    )
+    for found in (podium.evaluate(scanned, None, NONLINEAR), podium.evaluate(arrays, None, NONLINEAR)):
+        assert set(found.unavailable) == {"DirectModel"}
+    ours, other = podium.evaluate(scanned, None, NONLINEAR), podium.evaluate(arrays, None, NONLINEAR)
+    for name in policies:
+        for m in usable(ours):
+            assert ours.values[name][m] == approx(other.values[name][m], rel=1e-9)
+    result = podium.compare(scanned, None, "SNIPS", verdicts="paired t")
+    assert result.pairs[0].path == "SNIPS"
+    wanted = podium.compare(arrays, None, "SNIPS", verdicts="paired t")
+    assert result.pairs[0].difference == approx(wanted.pairs[0].difference, rel=1e-8)
 
 
 @pytest.mark.parametrize("method", ["SNIPS", "cIPS:2"])

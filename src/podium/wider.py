@@ -184,12 +184,12 @@ def term_sums(batches: Iterable[Batch], asked: Asked) -> Sums:
                 near = [terms[:, i] - terms[:, j] for i, j in asked.near]
                 columns = np.column_stack([terms, *near]) if near else terms
                 # The mean reward moves with the rows; its own column lets the values' errors say so.
-                own = np.column_stack([terms, part.reward - asked.mean])
-                moments[f"{name} own"] = Moments.of(own)
+                moved = part.reward - asked.mean
+                moments[f"{name} own"] = Moments.of(np.column_stack([terms, moved]))
                 if name in asked.pieces:
                     codes = part.unit if part.unit is not None else row_buckets(part.rows, asked.seed)
                     groups = asked.units if part.unit is not None else BUCKETS
-                    moments[f"{name} pieces"] = group_by(codes, columns, groups)
+                    moments[f"{name} pieces"] = group_by(codes, np.column_stack([columns, moved]), groups)
                 moments[f"{name} terms"] = near_moments(columns.copy(), terms.shape[1])
             total = total + Sums(add, {}, moments)
     return total
@@ -213,8 +213,8 @@ def result_of(large: Large, r: Recipe, sums: Sums) -> MethodResult:
         resampled = GroupSums(pieces.sizes[present], pieces.sums[present][:, :k])
         if large.units:
             samples, whole = int(present.sum()), pieces.scatter()
-            spread = pairs.squares(whole[:k, :k], np.diag(whole)[k:])
-            spread_own = np.diag(whole)[:k]
+            spread = pairs.squares(whole[:k, :k], np.diag(whole)[k:-1])
+            spread_own = np.diag(whole)[:k] + 2 * gain * whole[:k, -1] + gain**2 * whole[-1, -1]
     factor = samples / ((samples - 1) * n**2) if samples > 1 else np.nan
     difference, error = np.zeros((k, k)), np.zeros((k, k))
     difference[i, j], difference[j, i] = gaps, -gaps
