@@ -28,9 +28,10 @@ from studio import bench_studio
 
 import podium
 from podium.bootstrap import bootstrap_differences
-from podium.estimate import prepare, row_terms
+from podium.estimate import prepare
 from podium.estimators import DRE, IPS, Estimator
 from podium.simulator import Programme
+from podium.terms import row_terms
 
 HERE = Path(__file__).parent
 OBP = HERE.parent / ".bench" / "obp" / "bin" / "python"

@@ -10,16 +10,17 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
-    "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "io",
-    "specs", "sql", "baselines", "belief", "estimated",
-    "estimators", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
+    "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "loggers",
+    "io", "specs", "sql", "baselines", "belief", "estimated",
+    "estimators", "terms", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
     "engines.arrow", "engines.memory", "engines.duckdb", "engines.spark", "scan", "markup", "display",
     "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
-    "large", "findings", "study", "gate", "comparison", "influence", "planning", "compare", "bystate", "states",
-    "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "report.scales", "report.charts",
-    "report.sections", "report", "plots.canvas", "plots.answers", "plots.checks", "plots", "sampling", "labelled",
-    "bandits", "simulator", "demo", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts", "episodes",
-    "completion", "cli",
+    "large", "findings", "wider", "study", "gate", "comparison", "influence", "planning", "compare", "bystate",
+    "states", "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "spectrum",
+    "report.scales", "report.charts", "report.sections", "report", "plots.canvas", "plots.answers", "plots.map",
+    "plots.checks", "plots", "sampling", "labelled",
+    "bandits", "simulator", "demo", "continuous", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts",
+    "trajectories", "episodes", "completion", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",

@@ -22,7 +22,7 @@ from scipy import stats
 
 import podium
 from podium import bootstrap as bootstrap_module
-from podium import estimate
+from podium import terms
 from podium.compare import rank_scores
 from podium.display import columns_wide
 from podium.verdicts import benjamini_hochberg
@@ -724,8 +724,8 @@ REFUSED = {
     "level": ({"level": 1.0}, "level must lie between 0 and 1; it is 1.0", "use level=0.95 for 95% intervals."),
     "estimator": (
         {"estimator": "DM"},
-        "unknown estimator 'DM'",
-        "the estimators are posterior, gated, LDE, DRE, IPS, DiM.",
+        "'DM' could be two methods",
+        "the paper's Direct Method is DiM; the model-based direct method of other libraries is DirectModel.",
     ),
     "bootstrap": ({"bootstrap": -1}, "bootstrap must be a number of draws; it is -1", "use bootstrap=1000."),
     "normalize": (
@@ -890,7 +890,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     policies = random_policies(log, 3)
     states = podium.compare_states(log, policies).values
     intervals = compare_t(log, policies, bootstrap=30)
-    monkeypatch.setattr(estimate, "BLOCK", 7)
+    monkeypatch.setattr(terms, "BLOCK", 7)
     assert podium.compare_states(log, policies).values == approx(states, rel=1e-12)
     for pair, other in zip(intervals.pairs, compare_t(log, policies, bootstrap=30).pairs, strict=True):
         assert pair.bootstrap is not None

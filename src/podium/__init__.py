@@ -6,6 +6,7 @@ log -> policies -> estimate -> compare -> report
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from podium import estimators
 from podium.compare import compare, plan
 from podium.comparison import Comparison, Interval, Pair
 from podium.diagnostics import Diagnosis, diagnose
@@ -16,13 +17,15 @@ from podium.estimated import PropensityEstimate, estimate_propensities
 from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.io import read_log
 from podium.log import Log
+from podium.loggers import Loggers
 from podium.planning import Plan
 from podium.scan import ScannedLog, scan_log
 from podium.scores import kendall, regret, score, spearman
+from podium.spectrum import Spectrum, spectrum
 from podium.states import StateComparison, compare_states
 
 if TYPE_CHECKING:
-    from podium import bandits, episodes, plots, theory
+    from podium import bandits, continuous, episodes, plots, theory
 
 __version__ = "0.1.0"
 
@@ -38,19 +41,23 @@ __all__ = [
     "Estimator",
     "Interval",
     "Log",
+    "Loggers",
     "Pair",
     "Plan",
     "PodiumError",
     "Policy",
     "PropensityEstimate",
     "ScannedLog",
+    "Spectrum",
     "StateComparison",
     "bandits",
     "compare",
     "compare_states",
+    "continuous",
     "diagnose",
     "episodes",
     "estimate_propensities",
+    "estimators",
     "evaluate",
     "kendall",
     "plan",
@@ -60,11 +67,18 @@ __all__ = [
     "scan_log",
     "score",
     "spearman",
+    "spectrum",
     "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("bandits", "episodes", "plots", "theory"):  # loaded at first use: `import podium` stays cheap
+    if name in (
+        "bandits",
+        "continuous",
+        "episodes",
+        "plots",
+        "theory",
+    ):  # loaded at first use: `import podium` stays cheap
         return import_module(f"podium.{name}")
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import inspect
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +35,24 @@ class BaselineRows:
 
     logged: Floats  # (n,) rhat(s_n, a_n)
     matrix: Floats | None = None  # (n, A) rhat(s_n, .), None where the action does not matter
+    averages: Mapping[str, Floats] | None = None  # (n,) sum_a rhat pi of each policy, where actions cannot be listed
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAverages:
+    """A baseline given at the logged actions and on average under each policy: for actions that cannot be listed."""
+
+    name: str
+    logged: Floats  # (N,) rhat(s_n, a_n)
+    averages: Mapping[str, Floats]  # policy -> (N,) rhat averaged over its actions
 
 
 def describe_baseline(spec: Any) -> str:
     """The name of a baseline in headers and JSON."""
     if isinstance(spec, str):
         return spec
+    if isinstance(spec, KnownAverages):
+        return spec.name
     if isinstance(spec, numbers.Real):
         return f"{float(spec):g}"
     if hasattr(spec, "fit") and hasattr(spec, "predict"):
@@ -67,6 +79,8 @@ def fit_baseline(spec: Any, log: Log, rows: Codes, seed: int = 0) -> BaselineRow
                 hint="use the mean reward, or a number from its range.",
             )
         return constant(float(spec), len(rows))
+    if isinstance(spec, KnownAverages):
+        return BaselineRows(spec.logged[rows], averages={name: v[rows] for name, v in spec.averages.items()})
     if hasattr(spec, "fit") and hasattr(spec, "predict"):
         return cross_fit(spec, log, rows, seed)
     if callable(spec):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from podium.columns import Floats
-from podium.estimate import RowTerms
 from podium.moments import GroupSums, merge
+from podium.terms import RowTerms
 
 BUCKETS = 1024  # more pieces than that are first summed into random buckets of equal size
 BATCH = 1 << 21

@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, states, check, plan, studio, reproduce, completion.
+"""The command `podium`: demo, compare, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -30,9 +30,11 @@ from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
 from podium.log import Log
+from podium.loggers import Loggers
 from podium.progress import show_progress
 from podium.scan import ScannedLog, choose_engine, scan_log
 from podium.specs import FORMS
+from podium.spectrum import spectrum
 from podium.states import compare_states
 
 
@@ -130,8 +132,23 @@ def run_evaluate(options: argparse.Namespace) -> int:
         policies_of(options),
         options.estimator or list(ESTIMATORS),
         baseline_of(options.baseline),
-        behavior=options.behavior,
+        behavior=behavior_of(options),
         **method_options(options),
+    )
+    show(result, options)
+    return 0
+
+
+def run_spectrum(options: argparse.Namespace) -> int:
+    result = spectrum(
+        open_log(options),
+        policies_of(options),
+        [baseline_of(text) for text in options.baseline or ("mean", "linear")],
+        options.estimator or "all",
+        level=options.level,
+        lower_is_better=options.lower_is_better,
+        behavior=behavior_of(options),
+        seed=options.seed,
     )
     show(result, options)
     return 0
@@ -144,7 +161,7 @@ def run_states(options: argparse.Namespace) -> int:
         options.estimator,
         baseline_of(options.baseline),
         lower_is_better=options.lower_is_better,
-        behavior=options.behavior,
+        behavior=behavior_of(options),
         **method_options(options),
     )
     show(result, options)
@@ -265,13 +282,15 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
     """--policy NAME=SPEC as a mapping; None leaves the log's own pi_ columns."""
-    if not options.policy:
-        return None
+    return named_specs(options.policy, "--policy") if options.policy else None
+
+
+def named_specs(entries: Sequence[str], option: str) -> dict[str, str]:
     policies: dict[str, str] = {}
-    for entry in options.policy:
+    for entry in entries:
         name, equals, spec = entry.partition("=")
         if not (name and equals and spec):
-            raise PodiumError(f"--policy {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
+            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
         if name in policies:
             raise PodiumError(f"the policy {name!r} is given twice", hint="give each policy a name of its own.")
         policies[name] = spec
@@ -300,7 +319,7 @@ def judge_options(options: argparse.Namespace) -> dict[str, Any]:
         "level": options.level,
         "verdicts": options.verdicts,
         "lower_is_better": options.lower_is_better,
-        "behavior": options.behavior,
+        "behavior": behavior_of(options),
         "joint": options.joint,
         **method_options(options),
     }
@@ -308,6 +327,17 @@ def judge_options(options: argparse.Namespace) -> dict[str, Any]:
 
 def method_options(options: argparse.Namespace) -> dict[str, Any]:
     return {"normalize": options.normalize, "duplicates": options.duplicates, "seed": options.seed}
+
+
+def behavior_of(options: argparse.Namespace) -> Any:
+    """--behavior SPEC, or --logged-by NAME=SPEC for each of several loggers with --logger COL."""
+    if not options.logged_by:
+        if options.logger is not None:
+            raise PodiumError("--logger needs --logged-by NAME=SPEC", hint="name the policy of every logger.")
+        return options.behavior
+    if options.behavior is not None:
+        raise PodiumError("--behavior and --logged-by exclude each other", hint="give the one or the other.")
+    return Loggers(named_specs(options.logged_by, "--logged-by"), by=options.logger or "logger")
 
 
 def split(text: str, option: str = "--actions") -> list[str]:
@@ -392,13 +422,31 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate_ = commands.add_parser("evaluate", help="the table of estimates alone")
     add_log(evaluate_)
     add_method(evaluate_)
-    evaluate_.add_argument("--estimator", action="append", metavar="NAME", help="repeat for several; default: all four")
+    evaluate_.add_argument(
+        "--estimator",
+        action="append",
+        metavar="NAME",
+        help="repeat for several; all: the whole family; default: the four of the paper",
+    )
     evaluate_.set_defaults(run=run_evaluate)
+
+    spectrum_ = commands.add_parser("spectrum", help="every method on one map, baseline by weighting")
+    add_log(spectrum_)
+    spectrum_.add_argument(
+        "--baseline", action="append", help="repeat for several (default: mean and linear); as in compare"
+    )
+    spectrum_.add_argument("--estimator", action="append", metavar="NAME", help="repeat for several; default: all")
+    spectrum_.add_argument(
+        "--level", type=float, default=0.95, help="of the intervals of values (default: %(default)s)"
+    )
+    spectrum_.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
+    spectrum_.add_argument("--seed", type=int, default=0)
+    spectrum_.set_defaults(run=run_spectrum)
 
     states = commands.add_parser("states", help="compare state by state")
     add_log(states)
     add_method(states)
-    states.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS or DiM (default: %(default)s)")
+    states.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS, DiM, cIPS:10, ... (default: %(default)s)")
     states.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
     states.set_defaults(run=run_states)
 
@@ -481,6 +529,10 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     parser.add_argument("--behavior", metavar="SPEC", help="the policy that chose the logged actions")
     parser.add_argument(
+        "--logged-by", action="append", metavar="NAME=SPEC", help="one of several policies that made the log"
+    )
+    parser.add_argument("--logger", metavar="COL", help="which of them chose a row's action (default: logger)")
+    parser.add_argument(
         "--state", action="append", metavar="COL", help="repeat for several; default: what is left over"
     )
     parser.add_argument("--action", default="action", metavar="COL")
@@ -500,7 +552,10 @@ def add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--estimator", help="posterior, LDE, DRE, IPS or DiM (default: posterior where it can be used)")
+    parser.add_argument(
+        "--estimator",
+        help="posterior, LDE, DRE, IPS, DiM, SNIPS, cIPS:10, ... (default: posterior where it can be used)",
+    )
     parser.add_argument("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
     parser.add_argument("--verdicts", metavar="NAME", help="posterior, gated, paired t, bootstrap t or sign flip")
     parser.add_argument("--joint", action="store_true", help="claims hold all together, not each in its share")

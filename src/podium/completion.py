@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from podium.estimators import ESTIMATORS
+from podium.estimators import FAMILY
 
 SHELLS = ("bash", "zsh", "fish")
 FILES = ("log", "html")
 FOLDERS = ("out", "data_dir")
 # Values that the parser leaves open, because a number or package.module:object may stand there as well.
 VALUES = {
-    "estimator": tuple(ESTIMATORS),
+    "estimator": tuple(FAMILY),
     "verdicts": ("posterior", "gated"),
     "baseline": ("mean", "linear", "state"),
 }

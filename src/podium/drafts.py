@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Policy:
     kind : one of `KINDS`; None decides by what `source` is
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
     ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"
+    terms : method -> (N,) row terms of methods that look inside a row (see `podium.episodes`)
 
     Examples
     --------
@@ -61,6 +62,7 @@ class Policy:
     kind: str | None = None
     proxy: bool = False
     ratios: Any = None
+    terms: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in KINDS:
@@ -83,6 +85,7 @@ class Draft:
     chosen: Codes | None = None  # (N,) into labels
     proxy: bool = False
     ratios: Floats | None = None  # (N,)
+    terms: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:

@@ -27,14 +27,18 @@ from podium.compare import compare as compare_policies
 from podium.comparison import Comparison
 from podium.drafts import Policy
 from podium.errors import PodiumError, count, listed, show_value
+from podium.estimate import Estimates
+from podium.estimate import evaluate as evaluate_policies
+from podium.estimators import EPISODIC
 from podium.log import LARGEST, SMALLEST, Log
 from podium.proxy import Coordinates, log_proxy
 from podium.recordings import Episode, as_episodes
 from podium.rollouts import record
 from podium.steps import read
 from podium.study import log_warnings
+from podium.trajectories import trajectory_terms
 
-__all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "log_proxy", "read", "record"]
+__all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]
 
 PROBABILITIES = ("auto", "proxy", "density")
 
@@ -80,6 +84,33 @@ def compare(
     """
     log = EpisodeLog(episodes, bounds=bounds, horizon=horizon, coordinates=coordinates, probabilities=probabilities)
     return log.compare(policies, behavior=behavior, estimator=estimator, **options)
+
+
+def evaluate(
+    episodes: Any,
+    policies: Mapping[str, Any],
+    *,
+    behavior: Any = None,
+    bounds: Any = None,
+    horizon: int | None = None,
+    estimators: str | Sequence[Any] = tuple(EPISODIC),
+    **options: Any,
+) -> Estimates:
+    """The values of policies by importance sampling on episodes: TIS, PDIS, WIS, PDWIS (`podium.trajectories`).
+
+    They need the probability, or density, of every logged step: policies with `log_prob(observations, actions)`, or
+    functions of the two, and the behaviour policy likewise, or `Episode.propensities`. The other methods of
+    `podium.estimators` see whole episodes as rows.
+
+    Examples
+    --------
+    >>> coin = [Episode([[0.0], [0.0]], [1, 0], [1.0, 0.0], propensities=[0.5, 0.5])]
+    >>> always = lambda observations, actions: np.where(actions == 1, 0.0, -np.inf)
+    >>> evaluate(coin, {"always 1": always}, estimators=["TIS", "PDIS"]).values["always 1"]
+    {'TIS': 0.0, 'PDIS': 2.0}
+    """
+    log = EpisodeLog(episodes, bounds=bounds, horizon=horizon)
+    return log.evaluate(policies, behavior, estimators, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +225,33 @@ class EpisodeLog:
                 f"policy {actor.name!r} offers no densities",
                 hint="give it a method log_prob(observations, actions), or use probabilities='proxy'.",
             )
+        return self.add_up(self.step_densities(actor))
+
+    def step_densities(self, actor: Actor) -> Floats:
+        """(M,) the log-density of every step under a policy that offers them."""
         steps = actor.log_densities(self.observations, self.actions)
         bad = np.isnan(steps) | (steps == np.inf)
         self._refuse(f"policy {actor.name!r}", "must give a log-density", bad[:, None], steps[:, None], "repair it.")
+        return steps
+
+    def add_up(self, steps: Floats) -> Floats:
+        """(n,) sums over the steps of each episode."""
         return np.add.reduceat(steps, np.cumsum(self.lengths) - self.lengths)
+
+    def padded(self, steps: Floats) -> Floats:
+        """(n, T) numbers of steps (M,), with 0 after an episode's end."""
+        table = np.zeros((len(self), int(self.lengths.max())))
+        table[np.arange(table.shape[1]) < self.lengths[:, None]] = steps
+        return table
+
+    @cached_property
+    def recorded(self) -> Floats | None:
+        """(M,) the logarithms of recorded propensities, where every episode has them."""
+        if any(e.propensities is None for e in self.episodes):
+            return None
+        parts = [e.propensities[:t] for e, t in zip(self.episodes, self.lengths, strict=True)]
+        logs: Floats = np.log(np.concatenate(parts))
+        return logs
 
     def _refuse_outside(self, what: str, actions: Floats, bounds: Bounds, hint: str) -> None:
         self._refuse(what, "must be finite numbers", ~np.isfinite(actions), actions, "repair the policy.")
@@ -233,6 +287,9 @@ class EpisodeLog:
         measure, more = self._measure(actors)
         values = {actor: measure(actor) for actor in actors}
         logp = None if acted is None else np.array([values[actor][n] for n, actor in enumerate(acted)])
+        by_density = all(actor.density is not None for actor in actors) and self.probabilities != "proxy"
+        if logp is None and by_density and self.recorded is not None:
+            logp = self.add_up(self.recorded)
         if logp is None and len(candidates) < len(policies):
             raise PodiumError(
                 "the policy 'logged' is the behaviour policy, and the episodes do not say what that is",
@@ -244,7 +301,28 @@ class EpisodeLog:
                 found[name] = values[candidates[name]]
             elif logp is not None:
                 found[name] = logp
-        return self._scaled(found, logp, [*notes, *more, *self._oddities(found)])
+        made = self._scaled(found, logp, [*notes, *more, *self._oddities(found)])
+        if not by_density or logp is None:
+            return made
+        steps = {actor: self.step_densities(actor) for actor in actors}
+        base = self.recorded if acted is None else self._acted_steps(acted, steps)
+        assert base is not None
+        own = {name: steps[actor] for name, actor in candidates.items()}
+        terms = {name: self._trajectory_terms(own.get(name, base), base) for name in policies}
+        return replace(made, policies={name: replace(p, terms=terms[name]) for name, p in made.policies.items()})
+
+    def _acted_steps(self, acted: Sequence[Actor], steps: Mapping[Actor, Floats]) -> Floats:
+        """(M,) log-densities of the steps under whoever acted in each episode."""
+        ends = np.cumsum(self.lengths)
+        parts = [steps[a][end - t : end] for a, end, t in zip(acted, ends, self.lengths, strict=True)]
+        return np.concatenate(parts)
+
+    def _trajectory_terms(self, steps: Floats, base: Floats) -> dict[str, Floats]:
+        """Row terms of importance sampling; none where the behaviour policy gives a logged step no probability."""
+        if np.isneginf(base).any():
+            return {}
+        rewards = np.concatenate([e.rewards[:t] for e, t in zip(self.episodes, self.lengths, strict=True)])
+        return trajectory_terms(self.padded(steps - base), self.padded(rewards))
 
     def compare(
         self, policies: Mapping[str, Any], behavior: Any = None, estimator: Any = "LDE", **options: Any
@@ -255,6 +333,17 @@ class EpisodeLog:
         usual = log_warnings(made.log)  # that every first observation is new is no sign of a mistake
         settings = {**result.settings, "notes": [*made.notes, *result.settings["notes"]]}
         return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
+
+    def evaluate(
+        self,
+        policies: Mapping[str, Any],
+        behavior: Any = None,
+        estimators: str | Sequence[Any] = tuple(EPISODIC),
+        **options: Any,
+    ) -> Estimates:
+        """The table of estimates alone: importance sampling by default; `options` are those of `podium.evaluate`."""
+        made = self.interactions(policies, behavior)
+        return evaluate_policies(made.log, made.policies, estimators, **options)
 
     def _who_acted(self, behavior: Any, candidates: Mapping[str, Actor]) -> tuple[list[Actor] | None, list[str]]:
         """The actor of every episode, or None where it is not known, and why."""

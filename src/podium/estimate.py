@@ -1,85 +1,31 @@
-"""Estimates of K policies by the four methods, with the paired differences of every pair, from one pass each."""
+"""Estimates of K policies by every method, with the paired differences of every pair, from one pass each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.baselines import BaselineRows, describe_baseline, fit_baseline
-from podium.columns import Codes, Floats, factorize
+from podium.baselines import describe_baseline
+from podium.columns import Floats
 from podium.display import Table, number, wrap
 from podium.errors import PodiumError, Unavailable
-from podium.estimators import ESTIMATORS, Estimator, correction, find_estimator
+from podium.estimators import ESTIMATORS, Estimator, find_estimators
 from podium.log import Log
 from podium.markup import tag
 from podium.moments import GroupSums, Moments, merge
-from podium.policies import FULL_HINT, PolicySet, resolve_policies
+from podium.policies import PolicySet, resolve_policies
+from podium.terms import RowTerms, mean_weights, removed_weight, row_terms
 
-BLOCK = 1 << 16
 NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
-
-
-@dataclass(frozen=True, eq=False)
-class RowTerms:
-    """The row terms of one method on the rows it keeps, delivered in blocks.
-
-    V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
-    on the action, or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
-    """
-
-    estimator: Estimator
-    rows: Codes  # (n,) the rows kept
-    reward: Floats  # (n,)
-    baseline: Floats  # (n,) rhat(s_n, a_n)
-    policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
-    propensity: Floats | None  # (n,)
-    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
-    shared: float
-    scale: Floats | None  # (n,) weight of a row's correction, None for 1
-    base_scale: Floats | None  # (n,) weight of a row's baseline part
-    groups: Codes | None  # (n,) rows of one group depend on each other
-
-    @property
-    def whole(self) -> bool:
-        return len(self.rows) == len(self.policy[0])
-
-    def weight(self, part: slice) -> Floats | None:
-        """How much each row counts in the average: by its state's size where states are averaged, else 1."""
-        return None if self.base_scale is None else self.base_scale[part]
-
-    def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
-        """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
-
-        Policies are subtracted before they are weighted: that keeps every digit of nearly equal ones.
-        """
-        every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
-        chosen = every if pairs is None else pairs
-        for start in range(0, len(self.rows), BLOCK):
-            part = slice(start, min(start + BLOCK, len(self.rows)))
-            where = part if self.whole else self.rows[part]
-            policy = np.empty((part.stop - start, len(chosen)))
-            for j, (a, b) in enumerate(chosen):
-                policy[:, j] = self.policy[a][where]
-                if b is not None:
-                    policy[:, j] -= self.policy[b][where]
-            propensity = None if self.propensity is None else self.propensity[part]
-            terms = correction(self.reward[part], self.baseline[part], policy, propensity)
-            if self.scale is not None:
-                terms *= self.scale[part][:, None]
-            if self.per_policy is not None:
-                for j, (a, b) in enumerate(chosen):
-                    base = self.per_policy[a][part]
-                    if b is not None:
-                        base = base - self.per_policy[b][part]
-                    terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
-            yield part, terms
+MANY = 6  # methods that a terminal has columns for
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,91 +42,28 @@ class MethodResult:
     samples: int  # independent pieces: rows, or units, or states
     terms: RowTerms | None = None  # where the rows are at hand
     pieces: GroupSums | None = None  # where they are not: sums of their terms over what is resampled
+    own_error: Floats | None = None  # (K,) where they are not: standard errors of the values themselves
+    removed: Floats | None = None  # (K,) the share of each policy's weight that shrinking took away
+
+    @cached_property
+    def value_error(self) -> Floats | None:
+        """(K,) standard errors of the values themselves; None where the rows are not at hand."""
+        return self.own_error if self.terms is None else own_errors(self.terms, self.samples)
 
 
-def row_terms(
-    log: Log,
-    policies: PolicySet,
-    estimator: Estimator,
-    baseline: Any = "mean",
-    *,
-    normalize: str = "rows",
-    duplicates: str | None = None,
-    seed: int = 0,
-) -> RowTerms:
-    """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
-    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
-    divided = bool(ratios) and len(ratios) == len(policies)  # pi/p was given, free of underflow
-    if estimator.uses_propensity and log.propensities is None and not divided:
-        raise Unavailable(
-            f"{estimator.name} needs the probability of each logged action, and the log has none",
-            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
-        )
-    rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
-    fitted = fit_baseline(baseline if estimator.uses_baseline else 0.0, log, rows, seed)
-    scale, base_scale = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
-    per_policy, shared = None, 0.0
-    if fitted.matrix is not None:
-        if not any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all
-            shared = float(fitted.logged.mean())
-            fitted = BaselineRows(fitted.logged, fitted.matrix - shared)
-        per_policy = baseline_averages(fitted, policies, rows, baseline)
-    else:
-        shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
-    groups = None
-    if log.units is not None:
-        groups = factorize(log.units[rows])[0]
-    elif normalize == "states":
-        groups = log.state_codes[rows]
-    return RowTerms(
-        estimator=estimator,
-        rows=rows,
-        reward=log.rewards[rows],
-        baseline=without_rounding(fitted.logged, log.rewards[rows]),
-        policy=ratios if divided else tuple(p.logged for p in policies),
-        propensity=log.propensities[rows]
-        if estimator.uses_propensity and not divided and log.propensities is not None
-        else None,
-        per_policy=per_policy,
-        shared=shared,
-        scale=scale,
-        base_scale=base_scale,
-        groups=groups,
-    )
-
-
-def without_rounding(baseline: Floats, reward: Floats) -> Floats:
-    """The baseline at the logged actions, equal to the reward where only rounding keeps them apart.
-
-    The mean of equal rewards may miss them by 1e-17; that residual must not pass for a signal.
-    """
-    close = np.abs(reward - baseline) <= 4 * np.finfo(np.float64).eps * np.abs(reward)
-    return np.where(close, reward, baseline) if close.any() else baseline
-
-
-def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, baseline: Any) -> tuple[Floats, ...]:
-    """sum_a rhat(s_n, a) pi_k(a|s_n) for every policy; each must be known at every action."""
-    assert fitted.matrix is not None
-    partial = [p.name for p in policies if not p.has_full]
-    if partial:
-        raise PodiumError(
-            f"the baseline {describe_baseline(baseline)!r} depends on the action and needs pi(a|s) for every action; "
-            f"policy {partial[0]!r} gives only the probability of the logged action",
-            hint=FULL_HINT,
-        )
-    return tuple(p.average(fitted.matrix, rows) for p in policies)
-
-
-def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, Floats]:
-    """Row weights of the per-state form of the paper's Example 1: average within states, then over states.
-
-    IPS and DRE average the draws of a state; DiM and LDE sum over the distinct actions logged in it.
-    """
-    states = log.state_codes[rows]
-    sizes = np.bincount(states, minlength=log.n_states)
-    each = len(rows) / (np.count_nonzero(sizes) * sizes[states])
-    whole = np.full(len(rows), len(rows) / np.count_nonzero(sizes))
-    return (each if estimator.uses_propensity else whole), each
+def own_errors(terms: RowTerms, samples: int) -> Floats:
+    """(K,) standard errors of the values themselves: of the terms with what all policies share on a row."""
+    n, k = len(terms.rows), len(terms.policy)
+    common = np.zeros(n) if terms.common is None else terms.common
+    gain = 1 - mean_weights(terms) if terms.common_mean else np.ones(k)
+    moments, sums = [], []
+    for part, block in terms.blocks():
+        whole = block + common[part][:, None] * gain
+        moments.append(Moments.of(whole))
+        if terms.groups is not None:
+            sums.append(GroupSums.of(whole, terms.groups[part], samples, terms.weight(part)))
+    scatter = np.diag(merge(sums).scatter() if sums else merge(moments).scatter)
+    return np.sqrt(scatter * samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
 
 
 def run_method(terms: RowTerms) -> MethodResult:
@@ -214,6 +97,7 @@ def run_method(terms: RowTerms) -> MethodResult:
         rows=n,
         samples=samples,
         terms=terms,
+        removed=removed_weight(terms),
     )
 
 
@@ -303,6 +187,17 @@ class Estimates:
     unavailable: Mapping[str, str]
     settings: Mapping[str, Any]
     warnings: tuple[str, ...]
+    std_errors: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)  # of values; None: not known
+
+    def interval(self, policy: str, method: str, level: float = 0.95) -> tuple[float, float] | None:
+        """A t interval of one value, or of one score (LDE and DiM); None where its error is not known."""
+        value, error = self.values[policy][method], self.std_errors.get(policy, {}).get(method)
+        if value is None or error is None:
+            return None
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(max(self.settings["samples"][method] - 1, 1), (1 + level) / 2)) * error
+        return value - reach, value + reach
 
     def to_dict(self) -> dict[str, Any]:
         from podium import __version__
@@ -311,7 +206,10 @@ class Estimates:
             "podium": __version__,
             "log": self.log.to_dict(),
             "settings": dict(self.settings),
-            "policies": [{"name": name, "estimates": dict(self.values[name])} for name in self.policies],
+            "policies": [
+                {"name": name, "estimates": dict(self.values[name]), "std_errors": dict(self.std_errors[name])}
+                for name in self.policies
+            ],
             "unavailable": dict(self.unavailable),
             "warnings": list(self.warnings),
         }
@@ -332,8 +230,14 @@ class Estimates:
         rows = [[p, *(number(self.values[p][m]) for m in methods)] for p in self.policies]
         notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         notes += [f"Warning: {w}" for w in self.warnings]
-        notes.append("LDE and DiM are scores for comparing, not values; IPS and DRE estimate values.")
-        return Table("Estimates", ["policy", *methods], rows, align="l" + "r" * len(methods), notes=notes)
+        others = "IPS and DRE estimate values" if set(methods) <= set(ESTIMATORS) else "the others estimate values"
+        if {"LDE", "DiM"} & set(methods):
+            notes.append(f"LDE and DiM are scores for comparing, not values; {others}.")
+        columns = ["policy", *methods]
+        if len(methods) > MANY:  # one line per method
+            columns = ["method", *self.policies]
+            rows = [[m, *(number(self.values[p][m]) for p in self.policies)] for m in methods]
+        return Table("Estimates", columns, rows, align="l" + "r" * (len(columns) - 1), notes=notes)
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The estimates for a terminal."""
@@ -349,7 +253,7 @@ class Estimates:
 def evaluate(
     log: Any,
     policies: Any = None,
-    estimators: Sequence[str | Estimator] = tuple(ESTIMATORS),
+    estimators: str | Sequence[str | Estimator] = tuple(ESTIMATORS),
     baseline: Any = "mean",
     *,
     normalize: str = "rows",
@@ -364,7 +268,7 @@ def evaluate(
     ----------
     log : the logged interactions
     policies : name -> policy in any form; None for the log's own pi_ columns
-    estimators : names of methods
+    estimators : names of methods, "cIPS:10" with a parameter; "all" for the whole family (`podium.estimators`)
     baseline : see `podium.baselines`
     normalize : "rows" for 1/N as in eq. (lde), "states" for the per-state form of the paper's Example 1
     duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
@@ -380,7 +284,7 @@ def evaluate(
     >>> podium.evaluate(log, {"a": "constant:a", "uniform": "uniform"}).values["a"]
     {'LDE': 0.75, 'DRE': 1.0, 'IPS': 1.0, 'DiM': 0.5}
     """
-    methods = [find_estimator(e) for e in ([estimators] if isinstance(estimators, str) else estimators)]
+    methods = find_estimators(estimators)
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
@@ -397,8 +301,10 @@ def evaluate(
         "duplicates": duplicates or "by method",
         "engine": engine_of(log),
         "seed": seed,
+        "samples": {name: found.samples for name, found in results.items()},
     }
-    return Estimates(log, resolved.names, values, unavailable, settings, warnings)
+    errors = error_table(resolved.names, [m.name for m in methods], results)
+    return Estimates(log, resolved.names, values, unavailable, settings, warnings, errors)
 
 
 def engine_of(log: Any) -> str:
@@ -439,3 +345,15 @@ def value_table(
         name: {m: float(results[m].values[k]) if m in results else None for m in methods}
         for k, name in enumerate(names)
     }
+
+
+def error_table(
+    names: Sequence[str], methods: Sequence[str], results: Mapping[str, MethodResult]
+) -> dict[str, dict[str, float | None]]:
+    """Policy -> method -> standard error of the estimate, None where it is not known."""
+    errors = {m: results[m].value_error for m in methods if m in results}
+    table: dict[str, dict[str, float | None]] = {name: dict.fromkeys(methods) for name in names}
+    for m, found in errors.items():
+        for k, name in enumerate(names):
+            table[name][m] = None if found is None or not np.isfinite(found[k]) else float(found[k])
+    return table

@@ -1,31 +1,84 @@
-"""The paper's four methods as one formula, and the one kernel that computes its row terms.
+"""The paper's four methods and the wider family as one formula, and the one kernel that computes its row terms.
 
-    V(pi) = mean_n [ (r_n - rhat(s_n, a_n)) w_n + sum_a rhat(s_n, a) pi(a|s_n) ]
+    V(pi) = mean_n [ (r_n - rhat(s_n, a_n)) g(w_n) + sum_a rhat(s_n, a) pi(a|s_n) ]
+
+The paper's 2 x 2 leaves the weight as it is, g(w) = w:
 
 |                      | rhat = 0          | rhat = a baseline  |
 |----------------------|-------------------|--------------------|
 | w = pi(a_n|s_n)      | DiM (eq. dim)     | LDE (eq. lde)      |
 | w = pi(a_n|s_n)/p_n  | IPS (eq. ips)     | DRE (eq. dre)      |
 
+The wider family changes the weight pi/p, or leaves it out:
+
+| g(w)                   | rhat = 0 | rhat = a baseline | reference |
+|------------------------|----------|-------------------|-----------|
+| w / mean(w)            | SNIPS    | SNDR              | Swaminathan and Joachims, 2015 |
+| min(w, c)              | cIPS:c   | cDR:c             | Strehl et al., 2010; Bottou et al., 2013 |
+| w where w <= c, else 0 |          | SwitchDR:c        | Wang, Agarwal and Dudik, 2017 |
+| c w / (w^2 + c)        |          | DRos:c            | Su et al., 2020 |
+| w / (1 - c + c w)      | sgIPS:c  | sgDR:c            | Metelli, Russo and Restelli, 2021 |
+| 0                      |          | DirectModel       | Dudik, Langford and Li, 2011 |
+
 The paper's "Direct Method" (DiM) is NOT the model-based direct method that other libraries call DM: it fits no
-model. LDE and DiM are scores for comparing policies, not estimates of their value.
+model. That one is called DirectModel here. LDE and DiM are scores for comparing policies, not estimates of their value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
 
 from podium.columns import Floats
 from podium.errors import PodiumError
 
+# Each rule changes weights (n, K), given its parameter; a parameter says where the change sets in.
+RULES: dict[str, Callable[[Floats, float], Floats]] = {
+    "full": lambda w, _: w,
+    "clip": lambda w, c: np.minimum(w, c),
+    "switch": lambda w, c: np.where(w <= c, w, 0.0),
+    "shrink": lambda w, c: np.zeros_like(w) if c == 0 else w / (1.0 + w * (w / c)),
+    "bend": lambda w, c: np.divide(w, 1.0 - c + c * w, out=np.zeros_like(w), where=w > 0),
+    "none": lambda w, _: np.zeros_like(w),
+}
+SHRINKING = ("clip", "switch", "shrink", "bend")
+
 
 @dataclass(frozen=True)
 class Estimator:
-    """One cell of the 2x2: does it weight by 1/p, and does it use a baseline?"""
+    """One method: does it weight by 1/p, does it use a baseline, and what becomes of its weights?
+
+    Parameters
+    ----------
+    name : as results show it
+    uses_propensity : the weight is pi/p; otherwise pi alone
+    uses_baseline : rhat is a baseline; otherwise 0
+    rule : what becomes of the weight: "full", "clip", "switch", "shrink", "bend", "none"; or "steps" for methods
+        whose row terms come from the steps of episodes (`podium.episodes`)
+    parameter : of that rule
+    self_normalized : weights are divided by their mean
+    """
 
     name: str
     uses_propensity: bool
     uses_baseline: bool
+    rule: str = "full"
+    parameter: float = inf
+    self_normalized: bool = False
+
+    @property
+    def linear(self) -> bool:
+        """Whether the estimate is linear in the policy: the paper's four methods."""
+        return self.rule == "full" and not self.self_normalized
+
+    @property
+    def is_score(self) -> bool:
+        """LDE and DiM: scores for comparing, not estimates of a value."""
+        return not self.uses_propensity and self.rule == "full"
 
     @property
     def duplicates(self) -> str:
@@ -33,21 +86,56 @@ class Estimator:
 
         Weighting by 1/p_n needs every draw: dropping some makes the remaining weights wrong.
         """
-        return "all" if self.uses_propensity else "latest"
+        return "latest" if self.is_score else "all"
 
     @property
     def assumes(self) -> str:
         """What must hold for its ranking to be right."""
-        if self.uses_propensity:
-            return "the propensities are right, and every action that a policy plays could have been logged"
-        return "no action was logged more often because its reward is high or low"
+        if self.is_score:
+            return "no action was logged more often because its reward is high or low"
+        if self.rule == "none":
+            return "the reward model is right wherever the policies differ"
+        known = "the propensities are right, and every action that a policy plays could have been logged"
+        return f"{known}; what shrinking takes away is alike for all policies" if self.shrinks else known
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether it trades bias for variance, policy by policy."""
+        return self.rule in SHRINKING
+
+    @property
+    def caution(self) -> str:
+        """What to say when it ranks; nothing for methods that treat all policies alike."""
+        if self.shrinks:
+            return (
+                f"{self.name} shrinks large weights, of each policy by another share, so that it can turn a ranking "
+                "round; hold it against DRE."
+            )
+        if self.rule == "none":
+            return f"{self.name} ranks by the reward model alone: where the model errs, no logged reward corrects it."
+        return ""
+
+    @property
+    def counterpart(self) -> Estimator:
+        """The one of the paper's four methods that it changes."""
+        if not self.uses_propensity:
+            return LDE if self.uses_baseline else DIM
+        return DRE if self.uses_baseline else IPS
+
+    def reweight(self, weight: Floats) -> Floats:
+        """g(w), before self-normalisation.
+
+        >>> clipped(10).reweight(np.array([0.5, 40.0]))
+        array([ 0.5, 10. ])
+        """
+        return RULES[self.rule](weight, self.parameter)
 
     def reward_units(self, n_actions: int) -> float:
         """What a difference of two scores is multiplied by to be in units of reward.
 
         With one action logged at random, E[LDE] = rhat + (V - rhat)/A: the scores shrink differences A-fold.
         """
-        return 1.0 if self.uses_propensity else float(n_actions)
+        return float(n_actions) if self.is_score else 1.0
 
 
 DIM = Estimator("DiM", uses_propensity=False, uses_baseline=False)
@@ -56,21 +144,116 @@ DRE = Estimator("DRE", uses_propensity=True, uses_baseline=True)
 LDE = Estimator("LDE", uses_propensity=False, uses_baseline=True)
 ESTIMATORS = {e.name: e for e in (LDE, DRE, IPS, DIM)}
 
+SNIPS = Estimator("SNIPS", uses_propensity=True, uses_baseline=False, self_normalized=True)
+SNDR = Estimator("SNDR", uses_propensity=True, uses_baseline=True, self_normalized=True)
+DIRECT_MODEL = Estimator("DirectModel", uses_propensity=False, uses_baseline=True, rule="none")
+
+
+def clipped(cap: float = 10.0, *, baseline: bool = False) -> Estimator:
+    """cIPS, or cDR with a baseline: no weight counts more than `cap`. Without limit it is IPS, or DRE.
+
+    >>> clipped(10).name, clipped(2.5, baseline=True).name
+    ('cIPS:10', 'cDR:2.5')
+    """
+    return changed("cDR" if baseline else "cIPS", "clip", cap, baseline)
+
+
+def switch(threshold: float = 10.0) -> Estimator:
+    """Switch-DR: the logged reward where the weight is at most `threshold`, the model alone elsewhere.
+
+    At infinity it is DRE, at 0 the DirectModel.
+    """
+    return changed("SwitchDR", "switch", threshold, True)
+
+
+def shrunk(strength: float = 100.0) -> Estimator:
+    """DRos, doubly robust with optimistic shrinkage: c w / (w^2 + c), which halves the weight w = sqrt(c).
+
+    At infinity it is DRE, at 0 the DirectModel.
+    """
+    return changed("DRos", "shrink", strength, True)
+
+
+def subgaussian(share: float = 0.1, *, baseline: bool = False) -> Estimator:
+    """sgIPS, or sgDR with a baseline: w / (1 - c + c w), which never exceeds 1/c. At 0 it is IPS, or DRE."""
+    if not 0 <= share <= 1:
+        raise PodiumError(f"the parameter of sgIPS and sgDR lies between 0 and 1; it is {share!r}", hint="use 0.1.")
+    return changed("sgDR" if baseline else "sgIPS", "bend", share, baseline)
+
+
+def changed(name: str, rule: str, parameter: float, baseline: bool) -> Estimator:
+    known = isinstance(parameter, int | float | np.number) and not isinstance(parameter, bool)
+    if not known or isnan(parameter) or parameter < 0:
+        raise PodiumError(
+            f"the parameter of {name} must be a number from 0 on; it is {parameter!r}", hint=f"write {name}:10, say."
+        )
+    return Estimator(f"{name}:{float(parameter):g}", True, baseline, rule, float(parameter))
+
+
+MAKERS: dict[str, Callable[..., Estimator]] = {
+    "cIPS": clipped,
+    "cDR": lambda *cap: clipped(*cap, baseline=True),
+    "SwitchDR": switch,
+    "DRos": shrunk,
+    "sgIPS": subgaussian,
+    "sgDR": lambda *share: subgaussian(*share, baseline=True),
+}
+FAMILY = {e.name: e for e in (*ESTIMATORS.values(), SNIPS, SNDR, *(make() for make in MAKERS.values()), DIRECT_MODEL)}
+# Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised (Precup et al., 2000).
+EPISODIC = {
+    name: Estimator(name, uses_propensity=True, uses_baseline=False, rule="steps")
+    for name in ("TIS", "PDIS", "WIS", "PDWIS")
+}
+
 
 def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estimator:
-    """A method by its name, in any case."""
+    """A method by its name, in any case; a parameter may follow it, as in "cIPS:10".
+
+    >>> find_estimator("switch-dr:5").name
+    'SwitchDR:5'
+    """
     if isinstance(name, Estimator):
         return name
-    found = {e.name.lower(): e for e in ESTIMATORS.values()}.get(str(name).lower())
-    if found is None:
+    head, colon, text = str(name).partition(":")
+    head = plain_name(head)
+    plain = {plain_name(e.name): e for e in (*FAMILY.values(), *EPISODIC.values()) if ":" not in e.name}
+    makers = {plain_name(known): make for known, make in MAKERS.items()}
+    if head in plain and not colon:
+        return plain[head]
+    if head in makers:
+        return makers[head](*([parameter_of(str(name), text)] if colon else []))
+    if head == "dm":
         raise PodiumError(
-            f"unknown estimator {name!r}", hint="the estimators are " + ", ".join((*others, *ESTIMATORS)) + "."
+            "'DM' could be two methods",
+            hint="the paper's Direct Method is DiM; the model-based direct method of other libraries is DirectModel.",
         )
-    return found
+    known = (*others, *(n.partition(":")[0] for n in FAMILY))
+    raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(known) + ".")
+
+
+def plain_name(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").strip()
+
+
+def parameter_of(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise PodiumError(f"{name!r} names no number after the colon", hint="write cIPS:10, say.") from None
+
+
+def find_estimators(names: Any) -> list[Estimator]:
+    """Methods by their names; "all" is the whole family."""
+    given = [names] if isinstance(names, str | Estimator) else list(names)
+    found: dict[str, Estimator] = {}
+    for name in given:
+        for e in FAMILY.values() if isinstance(name, str) and name.lower() == "all" else [find_estimator(name)]:
+            found[e.name] = e
+    return list(found.values())
 
 
 def correction(reward: Floats, baseline: Floats, policy: Floats, propensity: Floats | None) -> Floats:
-    """The part of the row terms that rests on the logged reward, (n, K).
+    """The part of the row terms that rests on the logged reward, (n, K), where weights stay as they are.
 
     Parameters
     ----------

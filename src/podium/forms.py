@@ -87,6 +87,7 @@ def read_probabilities(name: str, policy: Policy, log: Log) -> Draft:
         logged=probabilities(policy.source, f"policy {name!r}", 1, policy.proxy),
         proxy=policy.proxy,
         ratios=None if policy.ratios is None else probabilities(policy.ratios, f"policy {name!r}: ratios", 1, True),
+        terms=dict(policy.terms or {}),
     )
 
 

@@ -43,6 +43,7 @@ def by_state(large: Large, method: Estimator, duplicates: str | None, lower_is_b
     """All policies state by state; None where the baseline is the state's own mean, which needs all rows at once."""
     if large.baseline == "state":
         return None
+    method = method if method.linear else method.counterpart
     named = replace(large, source=naming_states(large))
     return states_in_passes(named, method, large.baseline, duplicates, None, 0.0, lower_is_better, 0)
 

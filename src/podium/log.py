@@ -47,7 +47,8 @@ class Log:
     actions : (N,) labels of any one kind
     rewards : (N,) numbers
     propensities : (N,) probability p_n with which the logged action was taken, if known
-    behavior : the behaviour policy in any form that a policy may take; (N, A) is its full distribution
+    behavior : the behaviour policy in any form that a policy may take; (N, A) is its full distribution;
+        `podium.Loggers` where several policies made the log
     action_space : every action there is, also those never logged; the logged ones (sorted) by default
     times : (N,) numbers or dates
     units : (N,) labels: rows of one unit (a person, a device) depend on each other
@@ -192,10 +193,13 @@ class Log:
         return p
 
     def _check_behavior(self, seed: int = 0) -> None:
-        from podium.propensities import (
-            resolve_behavior,  # any policy form is allowed, and policies need a log
-        )
+        # any policy form is allowed, and policies need a log
+        from podium.loggers import Loggers, mixed
+        from podium.propensities import resolve_behavior
 
+        if isinstance(self.behavior, Loggers):
+            self._set(**mixed(self._copy(behavior=None), self.behavior))
+            return
         enlarged, policy, estimated = resolve_behavior(self._copy(behavior=None), self.behavior, seed)
         full = policy.full(enlarged.n_actions) if policy.has_full else None
         self._set(action_space=enlarged.action_space, behavior=full, estimated=estimated or self.estimated)

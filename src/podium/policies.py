@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ class PolicyRows:
     chosen: Codes | None = None  # (N,), for a deterministic policy
     proxy: bool = False
     ratios: Floats | None = None  # (N,) pi(a_n|s_n)/p_n, where they were given
+    terms: Mapping[str, Floats] = field(default_factory=dict)  # method -> (N,) row terms, where they were given
 
     @property
     def has_full(self) -> bool:
@@ -160,7 +161,7 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
         return PolicyRows(name, draft.kind, (chosen == log.action_codes).astype(float), chosen=chosen)
     if draft.matrix is None:
         assert draft.logged is not None
-        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios)
+        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios, terms=draft.terms)
     matrix = draft.matrix
     if draft.labels != log.action_space:
         matrix = np.zeros((len(log), log.n_actions))

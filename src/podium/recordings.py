@@ -14,7 +14,7 @@ from podium.columns import Floats
 from podium.errors import PodiumError, count, show_value
 
 PARTS = ("observations", "actions", "rewards")
-NAMES = (*PARTS, "terminated", "terminations", "behavior")
+NAMES = (*PARTS, "terminated", "terminations", "behavior", "propensities")
 FORMS = "give Episode(observations, actions, rewards), a mapping or an object with those names, or a tuple of the three"
 
 
@@ -30,6 +30,7 @@ class Episode:
     terminated : whether the environment ended the episode (True) or the recording stopped (False); None: not known
     behavior : the name of the policy that acted, if known
     bounds : of the action space, if known
+    propensities : (T,) probability, or density, of each logged action under the policy that acted, if known
 
     Examples
     --------
@@ -43,6 +44,7 @@ class Episode:
     terminated: bool | None = None
     behavior: str | None = None
     bounds: Bounds | None = None
+    propensities: Floats | None = None
 
     def __post_init__(self) -> None:
         rewards = numeric("rewards", self.rewards)
@@ -69,6 +71,8 @@ class Episode:
         observations = observations[:steps]
         for name, values in zip(PARTS, (observations, actions, rewards), strict=True):
             refuse_steps(name, "must be finite numbers", ~np.isfinite(values), values, "repair or drop the episode.")
+        if self.propensities is not None:
+            object.__setattr__(self, "propensities", step_propensities(self.propensities, steps))
         ended = None if self.terminated is None else bool(np.any(self.terminated))
         parts = {"observations": observations, "actions": actions, "rewards": rewards, "terminated": ended}
         for name, value in parts.items():
@@ -97,6 +101,17 @@ def numeric(name: str, values: Any) -> NDArray[Any]:
             f"{name} must be numbers, the same count in every step", hint=f"{FORMS}; an array each."
         ) from error
     return array.astype(np.float64) if name == "rewards" else array
+
+
+def step_propensities(values: Any, steps: int) -> Floats:
+    """(T,) what is above 0."""
+    p = numeric("propensities", values).astype(np.float64)
+    if p.shape != (steps,):
+        raise PodiumError(
+            f"there are {count(steps, 'reward')} and propensities of shape {p.shape}", hint="give one per step."
+        )
+    refuse_steps("propensities", "must be above 0", ~(p > 0), p, "a step that was logged had some probability.")
+    return p
 
 
 def size(array: NDArray[Any]) -> int:
@@ -147,7 +162,10 @@ def as_episode(item: Any) -> Episode:
         raise PodiumError(f"it has no {missing[0]}", hint=FORMS + ".")
     ended = parts.get("terminated")
     ended = parts.get("terminations") if ended is None else ended  # Minari has one per step
-    return Episode(parts["observations"], parts["actions"], parts["rewards"], ended, parts.get("behavior"))
+    given = parts.get("propensities")
+    return Episode(
+        parts["observations"], parts["actions"], parts["rewards"], ended, parts.get("behavior"), propensities=given
+    )
 
 
 def check_shapes(episodes: Sequence[Episode]) -> None:

@@ -16,6 +16,7 @@ from podium.engines import AUTO, Engine, Order, check_engine
 from podium.errors import BadRows, PodiumError, count
 from podium.frames import is_frame
 from podium.log import Log, Roles, assign_roles
+from podium.loggers import Loggers
 from podium.reading import NewActions, Reader
 
 if TYPE_CHECKING:
@@ -96,10 +97,6 @@ class ScannedLog:
             "propensities": self.knows,
         }
 
-    @property
-    def estimated(self) -> None:
-        """Propensities are estimated in memory alone."""
-
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
         parts = [count(len(self), "row")]
@@ -120,6 +117,11 @@ class ScannedLog:
         return replace(self, actions=given)
 
     def with_behavior(self, policy: Any) -> ScannedLog:
+        if isinstance(policy, Loggers):
+            raise PodiumError(
+                "a log of several loggers is read into memory, and this one stays where it is",
+                hint="add their mixture as a column propensity, or use engine='memory'.",
+            )
         estimate = isinstance(policy, str) and policy.partition(":")[0] == "estimate" and policy not in self.columns
         if (estimate or hasattr(policy, "belief")) and len(self) > SMALL:
             raise PodiumError(

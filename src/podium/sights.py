@@ -191,8 +191,11 @@ class Sights:
             view, names = self._by_state, self.basis.policies.names
             if view is None:
                 return None
-            gap = self.basis.units * (view.values[:, names.index(a)] - view.values[:, names.index(b)])
-            return StateView([*view.states], view.rows, gap, self.basis.main.estimator.name, view.every)
+            method = self.basis.main.estimator
+            method = method if method.linear else method.counterpart  # what passes can show of single states
+            units = method.reward_units(self.found.large.actions)
+            gap = units * (view.values[:, names.index(a)] - view.values[:, names.index(b)])
+            return StateView([*view.states], view.rows, gap, method.name, view.every)
         sums, sizes = self._state_sums([(a, b)])
         log, kept = self.result.log, sizes > 0
         assert isinstance(log, Log)

@@ -15,7 +15,7 @@ from podium.bystate import LISTED, StateTable, gaps_of, table_of_states
 from podium.columns import Floats, group_sums, plain, to_array
 from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError, Unavailable
-from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare, row_terms
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare
 from podium.estimators import Estimator, find_estimator
 from podium.findings import kept_by
 from podium.large import Large, is_large, open_large, with_every_action
@@ -25,6 +25,7 @@ from podium.moments import GroupSums, merge
 from podium.pairs import pair_indices
 from podium.scan import ScannedLog
 from podium.study import in_passes, own_warnings, term_baseline
+from podium.terms import row_terms
 
 SHOWN = 20
 
@@ -166,6 +167,7 @@ def compare_states(
     [[1.0], [-1.0]]
     """
     method = find_estimator(estimator)
+    refuse_ratios(method)
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
@@ -225,6 +227,15 @@ def compare_states(
     )
 
 
+def refuse_ratios(method: Estimator) -> None:
+    """A self-normalised estimate is a ratio of sums over the whole log, which no state has a part of its own in."""
+    if method.self_normalized or method.rule == "steps":
+        raise PodiumError(
+            f"{method.name} is a ratio over the whole log, and has no values of single states",
+            hint=f"use {method.counterpart.name}.",
+        )
+
+
 def state_settings(
     method: Estimator,
     baseline: Any,
@@ -258,6 +269,10 @@ def states_in_passes(
     seed: int,
 ) -> StateComparison:
     """The same for a large log: all states are counted, and up to 20,000 of them listed."""
+    if not method.linear:
+        raise PodiumError(
+            f"{method.name} state by state is for logs of up to 20,000 rows", hint=f"use {method.counterpart.name}."
+        )
     if method.uses_propensity and large.knows == "none":
         raise Unavailable(
             f"{method.name} needs the probability of each logged action, and the log has none",

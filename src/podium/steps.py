@@ -22,6 +22,7 @@ def read(
     action: str = "action",
     reward: str = "reward",
     behavior: str = "behavior",
+    propensity: str = "propensity",
     observation: Sequence[str] = (),
 ) -> list[Episode]:
     """Episodes from a CSV, Parquet or JSON lines file that has one row per step.
@@ -34,6 +35,7 @@ def read(
     action : a column of this name, or several: action[0], action[1], ... or action_0, action_1, ...
     reward : the column of rewards
     behavior : a column with the name of the policy that acted, if there is one
+    propensity : a column with the probability, or density, of each logged action, if there is one
     observation : the columns of observations; every column that plays no other role by default. A column
         `terminated` says whether the environment ended the episode
     """
@@ -45,7 +47,7 @@ def read(
     for header in (episode, reward, *observation):
         if header not in columns:
             raise PodiumError(f"{name} has no column {header!r}", hint=have(columns))
-    roles = {episode, step, reward, behavior, "terminated", "truncated", *actions}
+    roles = {episode, step, reward, behavior, propensity, "terminated", "truncated", *actions}
     seen = list(observation) or [h for h in columns if h not in roles]
     if not seen:
         raise PodiumError(f"{name} has no columns of observations", hint=have(columns))
@@ -53,6 +55,7 @@ def read(
     rewards = numbers(columns, [reward])[:, 0]
     ended = numbers(columns, ["terminated"])[:, 0] != 0 if "terminated" in columns else None
     names = labels_column(columns[behavior], f"column {behavior!r}") if behavior in columns else None
+    chances = numbers(columns, [propensity])[:, 0] if propensity in columns else None
     return [
         Episode(
             matrix["observations"][rows],
@@ -60,6 +63,7 @@ def read(
             rewards[rows],
             terminated=None if ended is None else bool(ended[rows].any()),
             behavior=None if names is None else one_name(names[rows], behavior, rows),
+            propensities=None if chances is None else chances[rows],
         )
         for rows in rows_of_episodes(columns, episode, step)
     ]

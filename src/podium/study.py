@@ -13,8 +13,10 @@ from podium.baselines import describe_baseline
 from podium.batches import Batch, mark_latest
 from podium.bootstrap import bootstrap_differences, percentiles
 from podium.columns import Floats
+from podium.display import share
+from podium.drafts import Policy
 from podium.errors import PodiumError, Unavailable, count
-from podium.estimate import MethodResult, prepare, row_terms, run_method, try_methods, value_table
+from podium.estimate import MethodResult, prepare, run_method, try_methods, value_table
 from podium.estimators import ESTIMATORS, LDE, Estimator
 from podium.findings import Findings, kept_by
 from podium.gated import gated
@@ -24,7 +26,9 @@ from podium.log import Log
 from podium.policies import PolicySet
 from podium.scan import ScannedLog
 from podium.sums import Sums
+from podium.terms import row_terms
 from podium.verdicts import Judgement
+from podium.wider import run_wider
 
 FEW_STATES = 5
 
@@ -86,7 +90,7 @@ def examine(
     """Estimates and a judge; in passes where the log has more than 20,000 rows, whatever the engine."""
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
-    if in_passes(log, baseline, normalize, verdicts):
+    if in_passes(log, baseline, normalize, verdicts, policies):
 
         def by_passes(late: Mapping[str, Sequence[Any]]) -> Study:
             large = open_large(log, policies, baseline, behavior, actions, unit, late=late, seed=seed)
@@ -116,7 +120,7 @@ def examine(
         log=log,
         policies=resolved,
         main=main,
-        values=value_table(resolved.names, list(ESTIMATORS), results),
+        values=value_table(resolved.names, shown_methods(method), results),
         unavailable=unavailable,
         units=units,
         largest=float(np.abs(log.rewards).max()),
@@ -125,7 +129,7 @@ def examine(
         judged=lambda name: judge(log, resolved, name, main, units, seed),
         resampled=resampled,
         notes=tuple(thin_evidence(log, resolved)),
-        warnings=(*log_warnings(log), *resolved.warnings),
+        warnings=(*cautions(main, resolved.names), *log_warnings(log), *resolved.warnings),
         engine=log.engine,
     )
 
@@ -144,7 +148,7 @@ def estimate_all(
     """Estimates alone by several methods: the log, the policies, the results, what is unavailable, and warnings."""
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
-    if not in_passes(log, baseline, normalize, None):
+    if not in_passes(log, baseline, normalize, None, policies):
         log, resolved = prepare(log, policies, behavior, actions, seed=seed)
         options = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
         results, unavailable = try_methods(log, resolved, methods, baseline, **options)
@@ -157,14 +161,16 @@ def estimate_in_passes(
     large: Large, methods: Sequence[Estimator], duplicates: str | None, seed: int
 ) -> tuple[Any, PolicySet, dict[str, MethodResult], dict[str, str], tuple[str, ...]]:
     """The same of a large log."""
+    results, unavailable = run_wider(large, [e for e in methods if not e.linear], duplicates=duplicates, seed=seed)
+    methods = [e for e in methods if e.linear]
+    if not methods:
+        return large.log, large.policies, results, unavailable, own_warnings(large)
     usable = [e for e in methods if not (e.uses_propensity and large.knows == "none")]
     families = {(e.uses_propensity, kept_by(e, duplicates)) for e in usable}
     gates = large.baseline == "state"
     by_state = gates or any(kept == "latest" for _, kept in families)
     question = large.question(states=by_state, gates=gates, families=tuple(sorted(families)), seed=seed)
     found = Findings(large, large.ask(question, "state by state" if by_state else "all rows"))
-    results: dict[str, MethodResult] = {}
-    unavailable: dict[str, str] = {}
     for estimator in methods:
         try:
             results[estimator.name] = found.method(estimator, duplicates)
@@ -181,10 +187,13 @@ def seen(found: Findings) -> Log | ScannedLog:
     return log
 
 
-def in_passes(log: Any, baseline: Any, normalize: str, verdicts: str | None) -> bool:
+def in_passes(log: Any, baseline: Any, normalize: str, verdicts: str | None, policies: Any = None) -> bool:
     """Whether a log is read in passes; an error where it must be and what is asked cannot be had that way."""
     if not isinstance(log, Log | ScannedLog) or not is_large(log):
         return False
+    given = policies.values() if isinstance(policies, Mapping) else ()
+    if isinstance(log, Log) and any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given):
+        return False  # they bring arrays for every row
     by_state = isinstance(baseline, str) and baseline == "state" and verdicts not in (None, "gated")
     if normalize == "rows" and mergeable(baseline) and not by_state:
         return True
@@ -273,8 +282,8 @@ def examine_large(
         "state by state" if by_state else "all rows",
     )
     found = Findings(large, sums)
-    results, unavailable = methods_at_hand(found, method, duplicates)
-    main = results[method.name]
+    main = main_in_passes(found, method, duplicates, bool(bootstrap) or procedure not in ("paired t", *JUDGES), seed)
+    results, unavailable = methods_at_hand(found, main, duplicates)
     units = method.reward_units(large.actions)
 
     def judged(name: str) -> Judgement:
@@ -288,7 +297,7 @@ def examine_large(
         log=seen(found),
         policies=large.policies,
         main=main,
-        values=value_table(large.policies.names, list(ESTIMATORS), results),
+        values=value_table(large.policies.names, shown_methods(method), results),
         unavailable=unavailable,
         units=units,
         largest=large.largest,
@@ -297,7 +306,12 @@ def examine_large(
         judged=judged,
         resampled=resampled,
         notes=tuple(thin_at_scale(found)),
-        warnings=(*warnings_at_scale(found), *own_warnings(large), *found.warnings()),
+        warnings=(
+            *cautions(main, large.policies.names),
+            *warnings_at_scale(found),
+            *own_warnings(large),
+            *found.warnings(),
+        ),
         engine=large.engine,
         findings=found,
     )
@@ -318,14 +332,25 @@ def judge_large(found: Findings, seed: int) -> Judgement:
     return judgement if plain is large else silence_seekers(judgement, found, used=False)
 
 
+def main_in_passes(found: Findings, method: Estimator, duplicates: str | None, pieces: bool, seed: int) -> MethodResult:
+    """The method that ranks: from the sums of the pass, or by passes of its own where it is none of the four."""
+    if method.linear:
+        return found.method(method, duplicates)
+    results, unavailable = run_wider(found.large, [method], duplicates=duplicates, pieces=pieces, seed=seed)
+    if method.name not in results:
+        hint = "LDE and DiM need no propensities; a model of the reward is baseline=q(states, actions)."
+        raise Unavailable(unavailable[method.name], hint=hint)
+    return results[method.name]
+
+
 def methods_at_hand(
-    found: Findings, method: Estimator, duplicates: str | None
+    found: Findings, main: MethodResult, duplicates: str | None
 ) -> tuple[dict[str, MethodResult], dict[str, str]]:
     """Every method that can be used, the main one first; the reason for each that cannot."""
-    results = {method.name: found.method(method, duplicates)}
+    results = {main.estimator.name: main}
     unavailable: dict[str, str] = {}
     for estimator in ESTIMATORS.values():
-        if estimator != method:
+        if estimator != main.estimator:
             try:
                 results[estimator.name] = found.method(estimator, duplicates)
             except Unavailable as error:
@@ -370,10 +395,25 @@ def own_warnings(large: Large) -> tuple[str, ...]:
 def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
     """What turns a difference of scores into units of reward, whatever the normalisation."""
     factor = main.estimator.reward_units(log.n_actions)
-    if normalize == "states" and not main.estimator.uses_propensity:
+    if normalize == "states" and main.estimator.is_score:
         assert main.terms is not None
         factor *= len(np.unique(log.state_codes[main.terms.rows])) / main.rows
     return factor
+
+
+def shown_methods(method: Estimator) -> list[str]:
+    """The paper's four methods, and the one that ranks."""
+    return list(dict.fromkeys([*ESTIMATORS, method.name]))
+
+
+def cautions(main: MethodResult, names: Sequence[str]) -> tuple[str, ...]:
+    """What must be said when a method ranks that shrinks the policies' weights, or does without logged rewards."""
+    said = main.estimator.caution
+    if not said or main.removed is None:
+        return (said,) if said else ()
+    most, least = int(main.removed.argmax()), int(main.removed.argmin())
+    taken = f"Here it takes {share(float(main.removed[most]))} of the weight of {names[most]!r}"
+    return (f"{said} {taken} and {share(float(main.removed[least]))} of that of {names[least]!r}.",)
 
 
 def thin_evidence(log: Log, policies: PolicySet) -> list[str]:

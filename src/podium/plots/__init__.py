@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import PodiumError
-from podium.plots.answers import methods, pairs, ranking, spectrum, states
+from podium.plots.answers import methods, pairs, ranking, states
 from podium.plots.canvas import Picture, sights_of, theme_of
 from podium.plots.checks import coverage, drivers, plan, weights
+from podium.plots.map import spectrum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

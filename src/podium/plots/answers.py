@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.display import percent, share
+from podium.display import percent
 from podium.plots.canvas import (
     DASHES,
     MARKERS,
@@ -15,7 +15,6 @@ from podium.plots.canvas import (
     figure_of,
     label_x,
     names_beside,
-    plain,
     say,
     short_numbers,
     short_texts,
@@ -177,39 +176,6 @@ def place_of(values: Any) -> list[int]:
     places[order] = np.arange(len(order))
     found: list[int] = places.tolist()
     return found
-
-
-def spectrum(result: Comparison | Sights, ax: Axes | None = None, *, style: str = "light") -> Figure:
-    """The methods as a plane, baseline by weighting: how far each orders the pairs as the comparison does."""
-    from matplotlib.patches import Rectangle
-
-    sights = sights_of(result)
-    found = {(s.estimator, s.baseline): s for s in sights.diagnosis.sensitivity}
-    if not found:
-        ax, theme = canvas(ax, 7, 3, style)
-        title(ax, theme, "Other methods")
-        return say(ax, theme, "beyond 20,000 rows the ranking is not repeated by other baselines")
-    baselines = ["-", *dict.fromkeys(s.baseline for s in found.values() if s.baseline != "-")]
-    ax, theme = canvas(ax, 7, 1.2 + 0.75 * len(baselines), style)
-    short = short_texts(sights.result.ranking, 24)
-    for y, baseline in enumerate(baselines):
-        for x, method in enumerate(("DiM", "IPS") if baseline == "-" else ("LDE", "DRE")):
-            s = found.get((method, baseline))
-            text, height = f"{method}\nnot available", 0.0
-            if s is not None:
-                text, height = f"{method}   {share(s.agreement)} agree\nfirst: {short[s.ranking[0]]}", s.agreement
-            ax.add_patch(Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, fill=False, edgecolor=theme.rule))
-            ax.add_patch(Rectangle((x - 0.47, y + 0.34), 0.94 * height, 0.1, facecolor=theme.up))
-            ax.text(x - 0.42, y - 0.06, text, va="center", fontsize=9, color=theme.ink, linespacing=1.5)
-    ax.set_yticks(range(len(baselines)), ["no baseline" if b == "-" else plain(b) for b in baselines])
-    ax.set_ylim(len(baselines) - 0.5, -0.5)
-    ax.set_xticks([0, 1], ["weight π", "weight π / p"])
-    ax.set_xlim(-0.55, 1.55)
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
-    title(ax, theme, "Share of pairs that each method orders as the comparison does")
-    return figure_of(ax)
 
 
 def states(

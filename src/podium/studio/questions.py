@@ -27,6 +27,12 @@ ESTIMATORS = {
     "DRE": "DRE",
     "IPS": "IPS",
     "DiM": "DiM",
+    "SNIPS": "SNIPS",
+    "SNDR": "SNDR",
+    "cIPS:10": "IPS, weights clipped at 10",
+    "SwitchDR:10": "Switch-DR at 10",
+    "DRos:100": "DR, optimistic shrinkage",
+    "DirectModel": "the reward model alone",
 }
 BEHAVIORS = {  # of a log without propensities
     "": "do without propensities",

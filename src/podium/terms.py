@@ -1,0 +1,285 @@
+"""The row terms of one method on one log: rows kept, baseline fitted, weights, delivered in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from podium.baselines import BaselineRows, describe_baseline, fit_baseline
+from podium.columns import Codes, Floats, factorize
+from podium.errors import PodiumError, Unavailable
+from podium.estimators import Estimator, correction
+from podium.log import Log
+from podium.policies import FULL_HINT, PolicySet
+
+BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class RowTerms:
+    """The row terms of one method on the rows it keeps, delivered in blocks.
+
+    V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
+    on the action, or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
+    """
+
+    estimator: Estimator
+    rows: Codes  # (n,) the rows kept
+    reward: Floats  # (n,)
+    baseline: Floats  # (n,) rhat(s_n, a_n)
+    policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
+    propensity: Floats | None  # (n,)
+    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
+    shared: float
+    scale: Floats | None  # (n,) weight of a row's correction, None for 1
+    base_scale: Floats | None  # (n,) weight of a row's baseline part
+    groups: Codes | None  # (n,) rows of one group depend on each other
+    ratio: Ratio | None = None  # of self-normalised methods
+    common: Floats | None = None  # (n,) how a row moves what all policies share
+    common_mean: bool = False  # which is the mean reward: a value moves by 1 - mean(w) times as much
+
+    @property
+    def whole(self) -> bool:
+        return len(self.rows) == len(self.policy[0])
+
+    def weight(self, part: slice) -> Floats | None:
+        """How much each row counts in the average: by its state's size where states are averaged, else 1."""
+        return None if self.base_scale is None else self.base_scale[part]
+
+    def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
+        """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
+
+        Policies are subtracted before they are weighted: that keeps every digit of nearly equal ones.
+        """
+        every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
+        chosen = every if pairs is None else pairs
+        for start in range(0, len(self.rows), BLOCK):
+            part = slice(start, min(start + BLOCK, len(self.rows)))
+            where = part if self.whole else self.rows[part]
+            columns = np.empty((part.stop - start, len(chosen)))
+            for j, (a, b) in enumerate(chosen):
+                columns[:, j] = self.column(a, part, where)
+                if b is not None:
+                    columns[:, j] -= self.column(b, part, where)
+            terms = columns
+            if self.estimator.linear:
+                propensity = None if self.propensity is None else self.propensity[part]
+                terms = correction(self.reward[part], self.baseline[part], columns, propensity)
+                if self.scale is not None:
+                    terms *= self.scale[part][:, None]
+            if self.per_policy is not None:
+                for j, (a, b) in enumerate(chosen):
+                    base = self.per_policy[a][part]
+                    if b is not None:
+                        base = base - self.per_policy[b][part]
+                    terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
+            yield part, terms
+
+    def column(self, k: int, part: slice, where: slice | Codes) -> Floats:
+        """(n,) what a policy brings to its row terms: pi, which waits to be weighted, or what its own weights make."""
+        if self.estimator.linear or self.estimator.rule == "steps":
+            return self.policy[k][where]
+        weight, residual = self.weights(k, part, where), self.reward[part] - self.baseline[part]
+        if self.ratio is None:
+            return residual * weight
+        level, mean = self.ratio.level[k], self.ratio.weight[k]
+        own = level if self.base_scale is None else level * self.base_scale[part]
+        column: Floats = own + (residual - level) * (weight / mean)
+        return column
+
+    def weights(self, k: int, part: slice, where: slice | Codes) -> Floats:
+        """(n,) g(w) of one policy, with the weight of the row."""
+        weight = self.policy[k][where]
+        if self.propensity is not None:
+            weight = weight / self.propensity[part]
+        weight = self.estimator.reweight(weight)
+        return weight if self.scale is None else weight * self.scale[part]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """What a self-normalised method divides by, and what it finds: C = sum w (r - rhat) / sum w of every policy.
+
+    Its row terms are C + w_n (r_n - rhat - C) / mean(w): their mean is the estimate, and their spread that of the
+    ratio to first order (the delta method).
+    """
+
+    level: Floats  # (K,) C
+    weight: Floats  # (K,) mean(w)
+
+
+def row_terms(
+    log: Log,
+    policies: PolicySet,
+    estimator: Estimator,
+    baseline: Any = "mean",
+    *,
+    normalize: str = "rows",
+    duplicates: str | None = None,
+    seed: int = 0,
+) -> RowTerms:
+    """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
+    if estimator.rule == "steps":
+        return step_terms(log, policies, estimator)
+    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
+    divided = bool(ratios) and len(ratios) == len(policies)  # pi/p was given, free of underflow
+    if estimator.uses_propensity and log.propensities is None and not divided:
+        raise Unavailable(
+            f"{estimator.name} needs the probability of each logged action, and the log has none",
+            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
+        )
+    rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
+    # A self-normalised method gives the same with any constant; the mean keeps its digits.
+    constant = "mean" if estimator.self_normalized else 0.0
+    fitted = fit_baseline(baseline if estimator.uses_baseline else constant, log, rows, seed)
+    if estimator.rule == "none" and fitted.matrix is None and fitted.averages is None:
+        raise no_model(baseline)
+    scale, base_scale = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
+    per_policy, shared = None, 0.0
+    if fitted.matrix is not None:
+        if not any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all
+            shared = float(fitted.logged.mean())
+            fitted = BaselineRows(fitted.logged, fitted.matrix - shared)
+        per_policy = baseline_averages(fitted, policies, rows, baseline)
+    elif fitted.averages is not None:
+        shared = float(fitted.logged.mean())
+        per_policy = tuple(fitted.averages[name] - shared for name in policies.names)
+    else:
+        shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
+    common_mean = estimator.uses_baseline and isinstance(baseline, str) and baseline == "mean"
+    common = None
+    if common_mean:
+        common = log.rewards[rows] - shared
+    elif per_policy is None and estimator.uses_baseline:
+        common = fitted.logged - shared
+    if common is not None and base_scale is not None:
+        common = common * base_scale
+    groups = None
+    if log.units is not None:
+        groups = factorize(log.units[rows])[0]
+    elif normalize == "states":
+        groups = log.state_codes[rows]
+    terms = RowTerms(
+        estimator=estimator,
+        rows=rows,
+        reward=log.rewards[rows],
+        baseline=without_rounding(fitted.logged, log.rewards[rows]),
+        policy=ratios if divided else tuple(p.logged for p in policies),
+        propensity=log.propensities[rows]
+        if estimator.uses_propensity and not divided and log.propensities is not None
+        else None,
+        per_policy=per_policy,
+        shared=shared,
+        scale=scale,
+        base_scale=base_scale,
+        groups=groups,
+        common=common,
+        common_mean=common_mean,
+    )
+    return replace(terms, ratio=self_normalize(terms, policies.names)) if estimator.self_normalized else terms
+
+
+def no_model(baseline: Any) -> Unavailable:
+    return Unavailable(
+        f"DirectModel needs a baseline that depends on the action; {describe_baseline(baseline)!r} gives every policy "
+        "the same value",
+        hint='use baseline="linear", an object with fit/predict, or a function q(states, actions).',
+    )
+
+
+def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
+    """Row terms that the policies bring: those of episodes, made from their steps."""
+    given = [p.terms.get(estimator.name) for p in policies]
+    missing = [p for p, terms in zip(policies, given, strict=True) if terms is None]
+    if missing:
+        reason = f"{estimator.name} needs episodes with the probability of every step, which {missing[0].name!r} lacks"
+        if missing[0].terms:
+            reason = f"{estimator.name}: the weights of {missing[0].name!r} are all 0, or too large for floating point"
+        hint = "use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities."
+        raise Unavailable(reason, hint=hint)
+    n = len(log)
+    return RowTerms(
+        estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,
+        policy=tuple(terms for terms in given if terms is not None), per_policy=None, shared=0.0, scale=None,
+        base_scale=None, groups=None if log.units is None else factorize(log.units)[0],
+    )  # fmt: skip
+
+
+def self_normalize(terms: RowTerms, names: Sequence[str]) -> Ratio:
+    """The mean weight of every policy, and the weighted mean of what the baseline leaves of the rewards."""
+    total, level = np.zeros(len(names)), np.zeros(len(names))
+    for start in range(0, len(terms.rows), BLOCK):
+        part = slice(start, min(start + BLOCK, len(terms.rows)))
+        where = part if terms.whole else terms.rows[part]
+        residual = terms.reward[part] - terms.baseline[part]
+        for k in range(len(names)):
+            weight = terms.weights(k, part, where)
+            total[k] += weight.sum()
+            level[k] += weight @ residual
+    return Ratio(level / refuse_weightless(terms.estimator, total, names), total / len(terms.rows))
+
+
+def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str]) -> Floats:
+    """Sums of weights (K,), none of which is 0."""
+    if not (total > 0).all():
+        raise Unavailable(
+            f"{estimator.name} divides by the sum of a policy's weights, and policy {names[int(np.argmin(total))]!r} "
+            "never plays an action that was logged",
+            hint="use DRE or LDE, or leave that policy out.",
+        )
+    return total
+
+
+def mean_weights(terms: RowTerms) -> Floats:
+    """(K,) the mean of every policy's weight as it counts: 1 where it is divided by itself."""
+    if terms.ratio is not None:
+        return np.ones(len(terms.policy))
+    part = slice(0, len(terms.rows))
+    where = part if terms.whole else terms.rows
+    return np.array([terms.weights(k, part, where).mean() for k in range(len(terms.policy))])
+
+
+def removed_weight(terms: RowTerms) -> Floats | None:
+    """(K,) the share of each policy's weight that shrinking takes away; None for methods that shrink nothing."""
+    if not terms.estimator.shrinks:
+        return None
+    plain = replace(terms, estimator=terms.estimator.counterpart)
+    before, after = mean_weights(plain), mean_weights(terms)
+    return np.divide(before - after, before, out=np.zeros_like(before), where=before > 0)
+
+
+def without_rounding(baseline: Floats, reward: Floats) -> Floats:
+    """The baseline at the logged actions, equal to the reward where only rounding keeps them apart.
+
+    The mean of equal rewards may miss them by 1e-17; that residual must not pass for a signal.
+    """
+    close = np.abs(reward - baseline) <= 4 * np.finfo(np.float64).eps * np.abs(reward)
+    return np.where(close, reward, baseline) if close.any() else baseline
+
+
+def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, baseline: Any) -> tuple[Floats, ...]:
+    """sum_a rhat(s_n, a) pi_k(a|s_n) for every policy; each must be known at every action."""
+    assert fitted.matrix is not None
+    partial = [p.name for p in policies if not p.has_full]
+    if partial:
+        raise PodiumError(
+            f"the baseline {describe_baseline(baseline)!r} depends on the action and needs pi(a|s) for every action; "
+            f"policy {partial[0]!r} gives only the probability of the logged action",
+            hint=FULL_HINT,
+        )
+    return tuple(p.average(fitted.matrix, rows) for p in policies)
+
+
+def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, Floats]:
+    """Row weights of the per-state form of the paper's Example 1: average within states, then over states.
+
+    IPS and DRE average the draws of a state; DiM and LDE sum over the distinct actions logged in it.
+    """
+    states = log.state_codes[rows]
+    sizes = np.bincount(states, minlength=log.n_states)
+    each = len(rows) / (np.count_nonzero(sizes) * sizes[states])
+    whole = np.full(len(rows), len(rows) / np.count_nonzero(sizes))
+    return (whole if estimator.is_score else each), each

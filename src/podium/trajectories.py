@@ -1,0 +1,69 @@
+"""Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised, in log space.
+
+With rho_t = prod_{u <= t} pi(a_u|s_u) / p(a_u|s_u) and returns G = sum_t r_t, over n episodes:
+
+| method | estimate | reference |
+|---|---|---|
+| TIS   | mean_n rho_T G                            | Kahn and Marshall, 1953 |
+| PDIS  | mean_n sum_t rho_t r_t                    | Precup, Sutton and Singh, 2000 |
+| WIS   | sum_n rho_T G / sum_n rho_T               | Mahmood et al., 2014 |
+| PDWIS | sum_t (sum_n rho_t r_t / sum_n rho_t)     | Precup, Sutton and Singh, 2000 |
+
+An episode that has ended rests: its later rewards are 0, and its weight stays what it was. With episodes of one step
+all four are IPS or SNIPS.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.columns import Floats
+from podium.log import LARGEST
+
+
+def trajectory_terms(log_ratios: Floats, rewards: Floats) -> dict[str, Floats]:
+    """Method -> (n,) row terms of one policy: their mean is the estimate, their spread its error to first order.
+
+    Parameters
+    ----------
+    log_ratios : (n, T) log pi - log p of every step, 0 after an episode's end
+    rewards : (n, T), 0 after an episode's end
+
+    A method whose weights leave what floating point can hold is left out.
+
+    Examples
+    --------
+    >>> terms = trajectory_terms(np.log([[2.0, 0.5]]), np.array([[1.0, 1.0]]))
+    >>> [float(round(terms[m].mean(), 9)) for m in ("TIS", "PDIS", "WIS", "PDWIS")]
+    [2.0, 3.0, 2.0, 2.0]
+    """
+    logs = np.cumsum(log_ratios, axis=1)
+    returns = rewards.sum(axis=1)
+    found: dict[str, Floats] = {}
+    if logs[:, -1].max() <= np.log(LARGEST):
+        found["TIS"] = np.exp(logs[:, -1]) * returns
+    if logs.max() <= np.log(LARGEST):
+        found["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
+    whole = self_normalized(logs[:, -1:], returns[:, None])
+    if whole is not None:
+        found["WIS"] = whole
+    each = self_normalized(logs, rewards)
+    if each is not None:
+        found["PDWIS"] = each
+    return found
+
+
+def self_normalized(logs: Floats, rewards: Floats) -> Floats | None:
+    """(n,) terms of the sum over columns of weighted means; None where a column has no weight at all.
+
+    C_t + rho_t (r_t - C_t) / mean(rho_t), added up over t: its mean is sum_t C_t.
+    """
+    top = logs.max(axis=0)
+    if not np.isfinite(top).all():
+        return None
+    weight = np.exp(logs - top)  # a common factor of a column cancels
+    weight = weight / weight.mean(axis=0)
+    middle = (rewards.min(axis=0) + rewards.max(axis=0)) / 2
+    level = middle + (weight * (rewards - middle)).mean(axis=0)
+    terms: Floats = (level + weight * (rewards - level)).sum(axis=1)
+    return terms

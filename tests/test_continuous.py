@@ -1,0 +1,174 @@
+"""Continuous actions: kernels, their limits, baselines that depend on the action, and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import podium
+from podium.continuous import KERNELS, ContinuousLog
+from podium.errors import PodiumError
+
+approx = pytest.approx
+
+
+def reward_at(states: Any, actions: Any) -> Any:
+    return 1 - (np.asarray(actions) - 0.3 * np.asarray(states)) ** 2
+
+
+def uniform_log(rows: int = 500, seed: int = 0, noise: float = 0.1) -> ContinuousLog:
+    rng = np.random.default_rng(seed)
+    states, actions = rng.normal(size=rows), rng.uniform(-2, 2, rows)
+    return ContinuousLog(
+        states, actions, reward_at(states, actions) + noise * rng.normal(size=rows), densities=np.full(rows, 0.25)
+    )
+
+
+POLICIES = {"good": lambda s: 0.3 * np.asarray(s), "late": lambda s: 0.3 * np.asarray(s) + 0.8, "zero": 0.0}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_are_densities(kernel: str) -> None:
+    u = np.linspace(-8, 8, 160_001)
+    k = KERNELS[kernel](u)
+    assert np.trapezoid(k, u) == approx(1, abs=1e-6)
+    assert np.trapezoid(k * u, u) == approx(0, abs=1e-9)
+    assert k.min() >= 0
+
+
+@pytest.mark.parametrize("method", ["IPS", "SNIPS", "DRE", "SNDR", "cIPS:2", "SwitchDR:2"])
+def test_actions_on_a_grid_are_ordinary_actions(method: str) -> None:
+    """Epanechnikov's kernel is .75 at 0: with h = .75 whole numbers have weight 1/p at a match, and 0 elsewhere."""
+    rng = np.random.default_rng(1)
+    states, actions = rng.integers(0, 4, 80), rng.integers(0, 3, 80)
+    p, rewards = rng.uniform(0.2, 0.9, 80), rng.normal(size=80)
+    wanted = {"a": rng.integers(0, 3, 80), "b": rng.integers(0, 3, 80)}
+    plain = podium.Log(states, actions, rewards, propensities=p, action_space=(0, 1, 2))
+    smooth = ContinuousLog(states, actions, rewards, densities=p)
+    q = lambda s, a: np.asarray(s) * 0.1 + np.asarray(a, dtype=float) ** 2  # noqa: E731
+    expected = podium.evaluate(plain, wanted, method, q)
+    found = smooth.evaluate(wanted, method, q, bandwidth=0.75)
+    for name in wanted:
+        assert found.values[name][method] == approx(expected.values[name][method])
+        assert found.std_errors[name][method] == approx(expected.std_errors[name][method])
+    pair = smooth.compare(wanted, method, q, bandwidth=0.75, verdicts="paired t").pairs[0]
+    other = podium.compare(plain, wanted, method, q, verdicts="paired t").pair(pair.a, pair.b)
+    assert (pair.difference, pair.std_error) == approx((other.difference, other.std_error))
+
+
+def test_estimates_approach_the_truth() -> None:
+    log = uniform_log(20_000)
+    truth = {"good": 1.0, "late": 1 - 0.64, "zero": 1 - 0.09}
+    for kernel in KERNELS:
+        found = log.evaluate(POLICIES, "all", "linear", kernel=kernel, bandwidth=0.1)
+        for name, value in truth.items():
+            for method in ("IPS", "SNIPS", "DRE", "SNDR"):
+                assert found.values[name][method] == approx(value, abs=0.05), (kernel, method)
+                low, high = found.interval(name, method, 0.9999)
+                assert low - 0.02 <= value <= high + 0.02
+    result = log.compare(POLICIES, bandwidth=0.1)
+    assert result.settings["estimator"] == "DRE"
+    assert result.ranking == ["good", "zero", "late"]
+
+
+def test_bandwidth_by_default() -> None:
+    log = uniform_log()
+    result = log.compare(POLICIES)
+    h = 1.06 * log.actions.std() * 500**-0.2
+    assert f"epanechnikov kernel with bandwidth {h:.4g}" in result.settings["notes"][0]
+    assert all(pair.verdict == "cannot tell" for pair in result.pairs)  # smoothed policies are scores by default
+    assert log.compare(POLICIES, verdicts="paired t").pair("good", "late").verdict == "better"
+
+
+def test_the_logger_itself_is_the_mean_reward() -> None:
+    log = uniform_log()
+    found = log.evaluate({"logged": "logged", "good": POLICIES["good"]}, ["IPS", "SNIPS", "DRE"], reward_at)
+    assert list(found.values["logged"].values()) == approx([log.rewards.mean()] * 3)
+
+
+def test_an_exact_model_leaves_no_noise() -> None:
+    log = uniform_log(noise=0.0)
+    found = log.evaluate(POLICIES, ["DRE", "DirectModel", "SNDR"], reward_at, bandwidth=0.2)
+    for name, policy in POLICIES.items():
+        chosen = policy(log.states) if callable(policy) else policy
+        truth = float(np.mean(reward_at(log.states, chosen)))
+        assert list(found.values[name].values()) == approx([truth] * 3)
+
+
+class Remembers:
+    """A model that knows the rewards that it was fitted on, to the digit: cross-fitting must keep it from cheating."""
+
+    def fit(self, x: Any, y: Any) -> Remembers:
+        self.known = {tuple(row): r for row, r in zip(x, y, strict=True)}
+        return self
+
+    def predict(self, x: Any) -> Any:
+        return np.array([self.known.get(tuple(row), 0.0) for row in x])
+
+
+def test_models_are_cross_fitted() -> None:
+    log = uniform_log(200)
+    plain, learned = log.evaluate(POLICIES, "IPS"), log.evaluate(POLICIES, "DRE", Remembers())
+    for name in POLICIES:
+        assert learned.values[name]["DRE"] == approx(plain.values[name]["IPS"])
+    linear = log.evaluate(POLICIES, "DirectModel", "linear").values
+    assert linear["good"]["DirectModel"] > linear["zero"]["DirectModel"] > linear["late"]["DirectModel"]
+
+
+def test_several_coordinates() -> None:
+    rng = np.random.default_rng(2)
+    actions = rng.uniform(-1, 1, (4000, 2))
+    log = ContinuousLog(np.zeros(4000), actions, -(actions**2).sum(axis=1), densities=np.full(4000, 0.25))
+    policies = {"centre": np.zeros((4000, 2)), "corner": np.full((4000, 2), 0.7)}
+    found = log.evaluate(policies, "SNIPS", bandwidth=[0.2, 0.3]).values
+    assert found["centre"]["SNIPS"] == approx(-(0.2**2 + 0.3**2) / 5, abs=0.02)
+    assert found["corner"]["SNIPS"] == approx(-0.98 - (0.2**2 + 0.3**2) / 5, abs=0.05)
+    assert repr(log) == "ContinuousLog: 4,000 rows, 2 coordinates, densities"
+
+
+def test_without_densities_there_are_scores_alone() -> None:
+    log = ContinuousLog([0, 1, 2], [0.1, 0.5, 0.9], [1.0, 0.5, 0.2])
+    result = log.compare({"low": 0.1, "high": 0.9}, bandwidth=0.5)
+    assert (result.settings["estimator"], result.ranking) == ("LDE", ["low", "high"])
+    assert set(result.unavailable) == {"IPS", "DRE", "posterior"}
+    with pytest.raises(PodiumError, match="SNIPS needs the probability of each logged action"):
+        log.compare({"low": 0.1, "high": 0.9}, "SNIPS")
+
+
+def test_more_than_20_000_rows() -> None:
+    log = uniform_log(20_500)
+    found = log.evaluate(POLICIES, ["IPS", "SNIPS", "LDE"])
+    assert found.unavailable == {}
+    assert log.compare(POLICIES, "SNIPS").ranking == ["good", "zero", "late"]
+
+
+LOG = ContinuousLog([0, 1], [0.1, 0.5], [1.0, 0.5], densities=[1.0, 2.0])
+REFUSED: dict[str, tuple[Any, str]] = {
+    "labels": (lambda: ContinuousLog([0, 1], ["a", "b"], [1, 2]), "the actions must be a number; row 1 holds 'a'"),
+    "density": (lambda: ContinuousLog([0, 1], [1, 2], [1, 2], densities=[0, 1]), "the densities must be at least"),
+    "densities": (lambda: ContinuousLog([0, 1], [1, 2], [1, 2], densities=[1]), "there are 2 rows and 1 densities"),
+    "kernel": (lambda: LOG.evaluate({"a": 0.1}, kernel="box"), "unknown kernel 'box'"),
+    "bandwidth": (lambda: LOG.evaluate({"a": 0.1}, bandwidth=0), "bandwidth must be a number above 0"),
+    "shape": (lambda: LOG.evaluate({"a": [0.1, 0.2, 0.3]}), "policy 'a' gives actions of shape"),
+    "text": (lambda: LOG.evaluate({"a": "left"}), "policy 'a' must choose numbers"),
+    "nan": (lambda: LOG.evaluate({"a": [0.1, np.nan]}), "policy 'a' must choose finite numbers; row 2"),
+    "no policies": (lambda: LOG.evaluate({}), "no policies to compare"),
+    "logged": (
+        lambda: ContinuousLog([0, 1], [1.0, 2.0], [1, 2]).evaluate({"a": "logged"}),
+        "the policy 'logged' is the behaviour policy, and the log has no densities",
+    ),
+    "baseline": (
+        lambda: LOG.evaluate({"a": 0.1}, "DRE", lambda s, a: [1.0]), "the baseline must give 2 finite numbers",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(case: str) -> None:
+    make, message = REFUSED[case]
+    with pytest.raises(PodiumError) as error:
+        make()
+    assert message in error.value.message
+    assert error.value.hint
