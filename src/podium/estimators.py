@@ -4,10 +4,10 @@
 
 The paper's 2 x 2 leaves the weight as it is, g(w) = w:
 
-|                      | rhat = 0          | rhat = a baseline  |
-|----------------------|-------------------|--------------------|
-| w = pi(a_n|s_n)      | DiM (eq. dim)     | LDE (eq. lde)      |
-| w = pi(a_n|s_n)/p_n  | IPS (eq. ips)     | DRE (eq. dre)      |
+|                                  | rhat = 0          | rhat = a baseline  |
+|----------------------------------|-------------------|--------------------|
+| w = pi, of the logged action     | DiM (eq. dim)     | LDE (eq. lde)      |
+| w = pi/p                         | IPS (eq. ips)     | DRE (eq. dre)      |
 
 The wider family changes the weight pi/p, or leaves it out:
 
@@ -35,6 +35,11 @@ import numpy as np
 
 from podium.columns import Floats
 from podium.errors import PodiumError
+
+__all__ = [
+    "DIM", "DIRECT_MODEL", "DRE", "EPISODIC", "ESTIMATORS", "FAMILY", "IPS", "LDE", "SNDR", "SNIPS", "Estimator",
+    "clipped", "correction", "find_estimator", "find_estimators", "shrunk", "subgaussian", "switch",
+]  # fmt: skip
 
 # Each rule changes weights (n, K), given its parameter; a parameter says where the change sets in.
 RULES: dict[str, Callable[[Floats, float], Floats]] = {
