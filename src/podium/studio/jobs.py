@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ class Job:
         self._process: subprocess.Popen[bytes] | None = None
         self.ended = threading.Event()
         self._lock = threading.Lock()
-        (folder / "task.json").write_text(json.dumps({**task, "kind": kind}), encoding="utf-8")
+        whole = {**task, "kind": kind, "limits": asdict(limits)}
+        (folder / "task.json").write_text(json.dumps(whole), encoding="utf-8")
 
     @property
     def finished(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Studio:
         if workspace.job is not None:
             workspace.job.cancel()
         workspace.error = None
-        job = Job(kind, workspace.new_folder(), {**task, "limits": asdict(self.limits)}, self.limits)
+        job = Job(kind, workspace.new_folder(), task, self.limits)
         if not self.queue.submit(job):
             raise HTTPException(503, "The studio is busy with other comparisons; try again in a minute.")
         workspace.job, workspace.asked = job, workspace.question
