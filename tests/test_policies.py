@@ -779,7 +779,7 @@ def test_skops_models(folder: Path):
 def test_unknown_specs(spec: str):
     hint = (
         "a SPEC is one of column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, "
-        "package.module:object, model.skops, sb3:ALGO:model.zip; or name a column of the log."
+        "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt; or name a column of the log."
     )
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
 
