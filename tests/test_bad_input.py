@@ -27,7 +27,7 @@ PLAIN = "age,action,reward\n30,sms,1\n30,call,0\n40,sms,0.5\n50,call,0\n"
 JSON = '{"age": 30, "action": "sms", "reward": 1, "pi_now": 0.5, "pi_new": 0.2}\n'
 SPECS = (
     "a SPEC is one of column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip"
+    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 PROPENSITY = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
 REWARD = "a reward is a finite number in every row."
@@ -105,7 +105,7 @@ FILES = [
     Bad(
         "unknown ending",
         "'log.xlsx' has an ending that podium does not know",
-        "known endings: .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet, .pq.",
+        "known endings: .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet, .pq, .dsjson, .vw.",
         file="log.xlsx",
     ),
     Bad("no ending", "'log' has an ending that podium does not know", "known endings: ...", file="log"),

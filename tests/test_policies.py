@@ -779,7 +779,7 @@ def test_skops_models(folder: Path):
 def test_unknown_specs(spec: str):
     hint = (
         "a SPEC is one of column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, "
-        "package.module:object, model.skops, sb3:ALGO:model.zip; or name a column of the log."
+        "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt; or name a column of the log."
     )
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
 
@@ -850,7 +850,7 @@ def test_probabilities_may_miss_their_range_by_rounding():
         (Policy(5, kind="callable"), "policy 'x' failed on the log's states: TypeError: 'int' object is not callable",
          "it was called with an array of 5 states."),
         (Policy(5, kind="table"), "columns cannot be read from builtins.int",
-         "give a pandas or polars frame or an arrow table; collect a lazy frame first."),
+         "give a pandas, polars or Spark frame, an arrow table or a DuckDB relation."),
         (["l", "r", 1, "l", "m"], "policy 'x' mixes text and number; row 3 holds 1 (1 row)",
          "give every row the same kind of value."),
         (["l", "r", None, "l", "m"], "policy 'x' must not be missing; row 3 holds nothing (1 row)",
