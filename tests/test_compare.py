@@ -22,7 +22,7 @@ from scipy import stats
 
 import podium
 from podium import bootstrap as bootstrap_module
-from podium import estimate
+from podium import terms
 from podium.compare import rank_scores
 from podium.display import columns_wide
 from podium.verdicts import benjamini_hochberg
@@ -890,7 +890,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     policies = random_policies(log, 3)
     states = podium.compare_states(log, policies).values
     intervals = compare_t(log, policies, bootstrap=30)
-    monkeypatch.setattr(estimate, "BLOCK", 7)
+    monkeypatch.setattr(terms, "BLOCK", 7)
     assert podium.compare_states(log, policies).values == approx(states, rel=1e-12)
     for pair, other in zip(intervals.pairs, compare_t(log, policies, bootstrap=30).pairs, strict=True):
         assert pair.bootstrap is not None
