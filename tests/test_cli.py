@@ -261,7 +261,7 @@ def test_actions_enlarge_the_space(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_evaluate_json(folder: Path, capsys: pytest.CaptureFixture[str]):
     answer = ask(capsys, "evaluate", "log.csv", "--estimator", "ips", "--estimator", "LDE")
-    assert [set(p) for p in answer["policies"]] == [{"name", "estimates"}] * 5
+    assert [set(p) for p in answer["policies"]] == [{"name", "estimates", "std_errors"}] * 5
     assert [list(p["estimates"]) for p in answer["policies"]] == [["IPS", "LDE"]] * 5
     assert list(ask(capsys, "evaluate", "log.csv")["policies"][0]["estimates"]) == ["LDE", "DRE", "IPS", "DiM"]
     alone = ask(capsys, "evaluate", "log.csv", *policies("only=uniform"))  # one policy is enough to evaluate

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from reference import METHODS, Data, Form
 
 import podium
-from podium import estimate
+from podium import terms
 from podium.moments import GroupSums, Moments, merge
 
 approx = pytest.approx
@@ -416,7 +416,7 @@ def test_names_of_actions_mean_nothing(data: st.DataObject, random: Any) -> None
 def test_blocks_of_rows_sum_to_the_whole(case: Case, block: int) -> None:
     whole = podium.compare(case.log, case.policies, "LDE", verdicts="paired t")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimate, "BLOCK", block)
+        patch.setattr(terms, "BLOCK", block)
         parts = podium.compare(case.log, case.policies, "LDE", verdicts="paired t")
     for pair in whole.pairs:
         size = scale(case, pair.a, "LDE") + scale(case, pair.b, "LDE")
