@@ -59,7 +59,8 @@ def test_lists_of_early_ended_episodes_are_padded_arrays(case, coordinates) -> N
     ours, theirs, lengths = case
     padded = log_proxy(ours, theirs, LOW, HIGH, lengths, coordinates)
     cut = [[x[:length] for x, length in zip(a, lengths, strict=True)] for a in (ours, theirs)]
-    np.testing.assert_array_equal(log_proxy(cut[0], cut[1], LOW, HIGH, coordinates=coordinates), padded)
+    found = log_proxy(cut[0], cut[1], LOW, HIGH, coordinates=coordinates)
+    np.testing.assert_allclose(found, padded, rtol=1e-12, atol=1e-15)  # other lengths add up in another order
 
 
 @given(case=episodes())
