@@ -31,10 +31,14 @@ import duckdb, sys
 path, rows, K = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 c = duckdb.connect(config={"memory_limit": "1GB", "preserve_insertion_order": False})
 c.execute("SET enable_progress_bar = false")
-pis = ", ".join(f"(hash(i, {k + 9}) >> 11) / 9007199254740992.0 AS pi_p{k}" for k in range(K))
-c.execute(f'''COPY (SELECT (hash(i, 1) % {4 * rows})::BIGINT AS state, (hash(i, 2) % 10)::BIGINT AS action,
-    (hash(i, 3) >> 11) / 4503599627370496.0 - 1 AS reward, 0.05 + 0.9 * (hash(i, 4) >> 11) / 9007199254740992.0
-    AS propensity, {pis} FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)''')
+def draw(k):  # bits that look random; hash(i, k) would not do: its values for several k are correlated
+    return f"hash(i * 256 + {k})"
+def share(k):
+    return f"(({draw(k)} >> 11) / 9007199254740992.0)"
+pis = ", ".join(f"{share(k + 9)} AS pi_p{k}" for k in range(K))
+c.execute(f'''COPY (SELECT ({draw(1)} % {4 * rows})::BIGINT AS state, ({draw(2)} % 10)::BIGINT AS action,
+    2 * {share(3)} - 1 AS reward, 0.05 + 0.9 * {share(4)} AS propensity, {pis}
+    FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)''')
 """
 SCAN = (
     SPENT

@@ -18,6 +18,7 @@ from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import memory_columns
+from podium.engines.buckets import HASH, TIME, buckets_for, deal
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
 from podium.progress import Progress, no_progress
@@ -48,6 +49,7 @@ class DuckEngine:
     temp_dir : where that folder is made
     threads : how many DuckDB may use; the numbers do not depend on it
     text : columns of text files to read as texts although they look like numbers
+    disk_limit : what may be written into that folder, such as "100GB"
     """
 
     source: Any
@@ -85,6 +87,10 @@ class DuckEngine:
         try:
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")  # it would mix with what podium prints
+            self.disk: int | None = None
+            if self.disk_limit is not None:
+                parsed = f"SELECT parse_formatted_bytes({quoted(self.disk_limit)})"
+                ((self.disk,),) = self.connection.execute(parsed).fetchall()
         except duckdb.Error as error:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
@@ -333,16 +339,35 @@ class DuckEngine:
         return f"CAST({name_of(column)} AS {cast}) AS {name_of(column)}" if cast else name_of(column)
 
     def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
-        query = f"SELECT {self.selected(columns)} FROM {self.relation}"
-        if order is not None:
-            keys = [*(name_of(c) for c in order.whole), *(self.sort_key(c) for c in order.then), name_of(ROW)]
-            query += f" ORDER BY {', '.join(keys)}"
+        size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
         with self.told(), self.progress(label, self.size) as advance:
-            if self.memory_limit is None:
-                self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
-            size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
-            reader = self.connection.sql(query).to_arrow_reader(size)
-            return work(counted(even_batches(reader, size), advance))
+            batches = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
+            return work(counted(batches, advance))
+
+    def as_they_lie(self, columns: Sequence[str], size: int, more: str = "", then: str = "") -> Iterator[pa.RecordBatch]:
+        query = f"SELECT {self.selected(columns)}{more} FROM {self.relation}{then}"
+        if self.memory_limit is None:
+            self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
+        return even_batches(self.connection.sql(query).to_arrow_reader(size), size)
+
+    def state_by_state(self, columns: Sequence[str], order: Order, size: int) -> Iterator[pa.RecordBatch]:
+        """Sorted in buckets of states; by DuckDB where one of them has more rows than should be held in memory."""
+        states = ", ".join(map(name_of, order.whole))
+        more = f", hash({states}) AS {name_of(HASH)}"
+        if order.then[1:] and (key := self.sort_key(order.then[-1])) != name_of(order.then[-1]):
+            more += f", {key} AS {name_of(TIME)}"
+        needed = dict.fromkeys([*columns, *order.then[1:]])
+        file = self.folder / "buckets"
+        try:
+            batches = self.as_they_lie(list(needed), size, more)
+            buckets = deal(batches, file, buckets_for(self.size * (len(needed) + 2)), self.disk)
+            if buckets is not None:
+                yield from buckets.sorted(order, size)
+                return
+        finally:
+            file.unlink(missing_ok=True)
+        keys = [states, *(self.sort_key(c) for c in order.then), name_of(ROW)]
+        yield from self.as_they_lie(columns, size, then=f" ORDER BY {', '.join(keys)}")
 
     def sort_key(self, column: str) -> str:
         """Times that are texts in order of time."""
