@@ -92,9 +92,10 @@ class SurveyWork:
             if column.null_count or is_strange(column):
                 bad.add(header)
         reward = numbers(batch.column(names["reward"]))
-        if reward is None or not np.isfinite(reward).all() or np.abs(reward).max() > LARGEST:
+        low, high = (np.nan, np.nan) if reward is None else (float(reward.min()), float(reward.max()))
+        if reward is None or not max(abs(low), abs(high)) <= LARGEST:  # nan would fail
             bad.add(names["reward"])
-            reward = np.zeros(batch.num_rows)
+            reward, low, high = np.zeros(batch.num_rows), 0.0, 0.0
         if "propensity" in names:
             p = numbers(batch.column(names["propensity"]))
             if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
@@ -108,8 +109,8 @@ class SurveyWork:
         return Survey(
             batch.num_rows,
             Moments.of(reward[:, None]),
-            float(reward.min()),
-            float(reward.max()),
+            low,
+            high,
             dict(zip(map(plain, labels), counted.field("counts").to_pylist(), strict=True)),
             units,
             frozenset(bad),
