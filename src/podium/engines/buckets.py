@@ -21,7 +21,7 @@ from podium.errors import PodiumError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CELLS = 1 << 20  # numbers in a bucket: its columns stay in the processor's cache
+CELLS = 1 << 21  # numbers in a bucket: its columns stay in the processor's cache
 MANY = 256  # buckets, beyond which they get larger instead, since the file is read in smaller and smaller pieces
 HELD = 1 << 23  # numbers in a bucket that are sorted in memory without a thought
 CROWDED = 1 << 25  # numbers in a bucket with very many rows of one state that still are
@@ -71,13 +71,22 @@ def buckets_for(cells: int) -> int:
     return 1 << int(np.ceil(np.log2(wanted)))
 
 
-def deal(batches: Iterable[pa.RecordBatch], path: Path, count: int, limit: int | None) -> Buckets | None:
+def beyond_limit(limit: str) -> PodiumError:
+    return PodiumError(
+        f"sorting the log takes more than the {limit} that it may write into the temporary folder",
+        hint="raise disk_limit=, or leave it out.",
+    )
+
+
+def deal(
+    batches: Iterable[pa.RecordBatch], path: Path, count: int, limit: str = "", most: float = np.inf
+) -> Buckets | None:
     """Put every row into the bucket of its hash; None where one bucket gets too many for memory.
 
     Parameters
     ----------
     batches : rows in the order of the log, with the columns `HASH` and `ROW`
-    limit : bytes that the file may take
+    limit, most : what the file may take, as it was given and in bytes
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -97,11 +106,8 @@ def deal(batches: Iterable[pa.RecordBatch], path: Path, count: int, limit: int |
             ends = np.cumsum(sizes)
             for b in np.flatnonzero(sizes).tolist():
                 content = dealt.slice(int(ends[b] - sizes[b]), int(sizes[b])).serialize()
-                if limit is not None and end + content.size > limit:
-                    raise PodiumError(
-                        f"the rows take more than the {limit / 1e9:g} GB that they may in the temporary folder",
-                        hint="raise disk_limit=, or leave it out.",
-                    )
+                if end + content.size > most:
+                    raise beyond_limit(limit)
                 file.write(content)
                 pieces[b].append(Piece(end, content.size))
                 end += content.size
@@ -148,7 +154,8 @@ def packed_order(batch: pa.RecordBatch, order: Order) -> Codes | None:
     if not by_time:
         key |= np.arange(n)
         key.sort()
-        return key & ((1 << bits) - 1)
+        place: Codes = key & ((1 << bits) - 1)
+        return place
     late = pc.sort_indices(batch, sort_keys=by_time).to_numpy()
     rank = np.empty(n, dtype=np.int64)
     rank[late] = np.arange(n)

@@ -6,7 +6,8 @@ import glob
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +19,10 @@ from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import memory_columns
-from podium.engines.buckets import HASH, TIME, buckets_for, deal
+from podium.engines.buckets import HASH, TIME, beyond_limit, buckets_for, deal
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
+from podium.log import AGREE, SMALLEST
 from podium.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -80,15 +82,15 @@ class DuckEngine:
             "temp_directory": str(self.folder / "spill"),
             "preserve_insertion_order": True,
         }
-        if self.disk_limit is not None:
-            config["max_temp_directory_size"] = self.disk_limit
         if self.threads is not None:
             config["threads"] = self.threads
         try:
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")  # it would mix with what podium prints
-            self.disk: int | None = None
+            self.disk = np.inf
             if self.disk_limit is not None:
+                # As part of `config` it would be shown but not kept.
+                self.connection.execute(f"SET max_temp_directory_size = {quoted(self.disk_limit)}")
                 parsed = f"SELECT parse_formatted_bytes({quoted(self.disk_limit)})"
                 ((self.disk,),) = self.connection.execute(parsed).fetchall()
         except duckdb.Error as error:
@@ -330,6 +332,25 @@ class DuckEngine:
         batches = table.to_batches()
         return batches[0] if batches else table.schema.empty_table().to_batches()[0]
 
+    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
+        tests = []
+        for column in labels:
+            cell, kind = name_of(column), self.schema[column]
+            strange = {"DOUBLE": f"NOT isfinite({cell})", "FLOAT": f"NOT isfinite({cell})", "VARCHAR": f"{cell} = ''"}
+            if kind_of(kind) == "other":
+                return False
+            tests.append(f"{cell} IS NULL OR {strange.get(kind, 'false')}")
+        for column in shares:
+            if kind_of(self.schema[column]) not in ("number", "whole"):
+                return False
+            tests.append(
+                f"NOT coalesce({name_of(column)} BETWEEN {SMALLEST!r}::DOUBLE AND {1 + AGREE!r}::DOUBLE, false)"
+            )
+        counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+        with self.told():
+            ((*found,),) = self.connection.execute(f"SELECT {counts} FROM {self.relation}").fetchall()
+        return not any(found)
+
     def selected(self, columns: Sequence[str]) -> str:
         return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
 
@@ -344,7 +365,9 @@ class DuckEngine:
             batches = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
             return work(counted(batches, advance))
 
-    def as_they_lie(self, columns: Sequence[str], size: int, more: str = "", then: str = "") -> Iterator[pa.RecordBatch]:
+    def as_they_lie(
+        self, columns: Sequence[str], size: int, more: str = "", then: str = ""
+    ) -> Generator[pa.RecordBatch, None, None]:
         query = f"SELECT {self.selected(columns)}{more} FROM {self.relation}{then}"
         if self.memory_limit is None:
             self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
@@ -359,8 +382,10 @@ class DuckEngine:
         needed = dict.fromkeys([*columns, *order.then[1:]])
         file = self.folder / "buckets"
         try:
-            batches = self.as_they_lie(list(needed), size, more)
-            buckets = deal(batches, file, buckets_for(self.size * (len(needed) + 2)), self.disk)
+            with closing(self.as_they_lie(list(needed), size, more)) as batches:
+                buckets = deal(
+                    batches, file, buckets_for(self.size * (len(needed) + 2)), self.disk_limit or "", self.disk
+                )
             if buckets is not None:
                 yield from buckets.sorted(order, size)
                 return
@@ -402,7 +427,9 @@ class Told:
             self.engine.connection.interrupt()
             self.engine.close()
             return
-        if isinstance(error, duckdb.InterruptException):
+        if isinstance(error, duckdb.InterruptException) or (
+            isinstance(error, RuntimeError) and str(error) == "Query interrupted"  # what Ctrl-C becomes inside DuckDB
+        ):
             self.engine.close()
             raise KeyboardInterrupt from error
         if not isinstance(error, duckdb.Error | OSError) and type(error).__module__.split(".")[0] != "pyarrow":
@@ -410,7 +437,9 @@ class Told:
         text = first_line(error)
         lower = text.lower()
         where = str(self.engine.source)
-        full = ("max_temp_directory_size", "no space left", "file too large", "could not write", "offload")
+        if self.engine.disk_limit is not None and "max_temp_directory_size" in str(error):
+            raise beyond_limit(self.engine.disk_limit) from error
+        full = ("no space left", "file too large", "could not write", "offload")
         if any(sign in lower for sign in full):
             raise PodiumError(
                 f"the temporary folder is full: {text}",
@@ -436,22 +465,23 @@ def counted(batches: Iterable[pa.RecordBatch], advance: Any) -> Iterator[pa.Reco
         advance(batch.num_rows)
 
 
-def even_batches(reader: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def even_batches(reader: pa.RecordBatchReader, rows: int) -> Generator[pa.RecordBatch, None, None]:
     """Batches of that many rows however the reader cuts them, so that sums do not depend on how it works."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in reader:
-        while batch.num_rows:
-            take = min(batch.num_rows, rows - size)
-            held.append(batch.slice(0, take))
-            batch, size = batch.slice(take), size + take
-            if size == rows:
-                yield held[0] if len(held) == 1 else pa.concat_batches(held)
-                held, size = [], 0
-    if held:
-        yield held[0] if len(held) == 1 else pa.concat_batches(held)
+    with reader:  # one that is left before its end would keep the connection
+        for batch in reader:
+            while batch.num_rows:
+                take = min(batch.num_rows, rows - size)
+                held.append(batch.slice(0, take))
+                batch, size = batch.slice(take), size + take
+                if size == rows:
+                    yield held[0] if len(held) == 1 else pa.concat_batches(held)
+                    held, size = [], 0
+        if held:
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
 def find_files(path: str) -> list[str]:
