@@ -14,7 +14,7 @@ from podium.columns import Codes, Floats
 if TYPE_CHECKING:
     from podium.policies import PolicyRows
 
-ROWS = 122_880  # rows that an engine delivers at once: as many as DuckDB writes and reads together
+ROWS = 61_440  # rows that an engine delivers at once: half of what DuckDB writes and reads together
 CELLS = 1 << 17  # numbers (rows x policies) that the kernel looks at together: they stay in the processor's cache
 WHOLE = 1 << 18  # rows of one state that are held together; a state with more comes in pieces
 
