@@ -14,7 +14,7 @@ from podium.columns import Codes, Floats
 if TYPE_CHECKING:
     from podium.policies import PolicyRows
 
-ROWS = 131_072  # rows that an engine delivers at once
+ROWS = 61_440  # rows that an engine delivers at once: half of what DuckDB writes and reads together
 CELLS = 1 << 17  # numbers (rows x policies) that the kernel looks at together: they stay in the processor's cache
 WHOLE = 1 << 18  # rows of one state that are held together; a state with more comes in pieces
 
@@ -138,7 +138,7 @@ def whole_states(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 def slices(batch: Batch, columns: int) -> Iterator[Batch]:
     """A batch in pieces of a size that suits the processor, wherever its states end."""
-    step = max(1024, CELLS // max(1, columns))
+    step = slice_rows(batch, columns)
     if len(batch) <= step:
         yield batch
         return
@@ -146,16 +146,19 @@ def slices(batch: Batch, columns: int) -> Iterator[Batch]:
         yield batch.take(slice(start, start + step))
 
 
+def slice_rows(batch: Batch, columns: int) -> int:
+    """Rows in each of some equal pieces."""
+    most = max(1024, CELLS // max(1, columns))
+    return -(-len(batch) // max(1, round(len(batch) / most)))
+
+
 def state_slices(batch: Batch, columns: int) -> Iterator[Batch]:
     """The same, with every state in one piece."""
     assert batch.state is not None
-    step = max(1024, CELLS // max(1, columns))
+    step = slice_rows(batch, columns)
     start = 0
     while len(batch) - start > step:
-        state = batch.state[start + step]
-        stop = int(np.searchsorted(batch.state, state))
-        if stop == start:
-            stop = int(np.searchsorted(batch.state, state, side="right"))
+        stop = int(np.searchsorted(batch.state, batch.state[start + step - 1], side="right"))
         yield batch.take(slice(start, stop))
         start = stop
     if start < len(batch):

@@ -52,8 +52,6 @@ def answer(batches: Iterable[Batch], question: Question) -> Sums:
 
 def of_states(batch: Batch, question: Question) -> Sums:
     """The sums of rows and of states, each of which is whole."""
-    from scipy.sparse import csr_array
-
     assert batch.state is not None
     assert batch.latest is not None
     data = Gaps.of(batch, question)
@@ -63,49 +61,61 @@ def of_states(batch: Batch, question: Question) -> Sums:
     np.not_equal(batch.state[1:], batch.state[:-1], out=fresh[1:])
     starts = np.flatnonzero(fresh)
     counts = np.diff(starts, append=n)
+    of_state = StateSums(starts, n)
     x, tiny = data.x, ROUNDING * question.largest / question.size
+    kept = batch.latest.astype(float)
     alone = counts == 1
     others = np.maximum(counts - 1, 1).astype(float)
     shifted = x - np.repeat(np.where(alone, 0.0, x[starts]), counts)
     shifted[np.abs(shifted) <= tiny] = 0.0
     a = np.where(alone, question.rows / max(question.rows - 1, 1), counts / others)
-    b = np.where(alone, 0.0, np.add.reduceat(shifted, starts) / others)
+    b = np.where(alone, 0.0, of_state(shifted, np.ones(n)) / others)
     residual = np.repeat(a, counts) * shifted - np.repeat(b, counts)
 
     sums = row_sums(batch, question, data)
     add, moments = sums.add, sums.moments
-    state_facts(batch, question, starts, counts, add)
+    state_facts(question, counts, of_state(kept, np.ones(n)), add)
     if question.gates:
         told = residual if question.alone else np.where(np.repeat(alone, counts), 0.0, residual)
+        told = told * kept
         gate_rows(batch, question, data, residual, told, add)
-        ends = np.append(starts, n)
-        position = np.arange(n)
-        paths = {"LDE": told * batch.latest}
+        paths = {"LDE": told}
         if data.inverse is not None:
             paths["DRE"] = residual * data.inverse
         rows_first = np.ascontiguousarray(data.gaps)
         for name, weight in paths.items():
-            clusters = np.asarray(csr_array((weight, position, ends), shape=(len(starts), n)) @ rows_first)
-            add |= power_sums(name, clusters, question.policies)
+            add |= power_sums(name, of_state(weight, rows_first), question.policies)
             add[f"{name} level"] = np.array(float(weight @ data.first))
             if batch.unit is not None:
                 moments[f"{name} units"] = group_by(batch.unit, weight[:, None] * data.gaps, question.units)
     if question.gates or question.coverage:
-        kept = csr_array((batch.latest.astype(float), np.arange(n), np.append(starts, n)), shape=(len(starts), n))
-        mass = np.asarray(kept @ data.policy)
-        add |= masses(mass, counts.astype(float), question.coverage)
+        add |= masses(of_state(kept, data.policy), counts.astype(float), question.coverage)
+        rows_kept = np.repeat(counts, counts) * kept
         if question.gates and not question.full:
-            root = np.sqrt(np.repeat(counts, counts) * batch.latest)
-            add["seen"], add["seen near"] = gram(root[:, None] * data.gaps, question.policies)
+            add["seen"], add["seen near"] = gram(np.sqrt(rows_kept)[:, None] * data.gaps, question.policies)
         if (
             question.gates
             and data.inverse is not None
             and not (question.hidden or (question.full and question.behavior))
         ):
-            root = np.sqrt(np.repeat(counts, counts) * batch.latest * data.inverse)
+            root = np.sqrt(rows_kept * data.inverse)
             add["seen/p"], add["seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
-    add["conflicts"] = conflicts(batch.policy, batch.state, batch.action)
+    add["conflicts"] = conflicts(batch.policy, np.flatnonzero(~batch.latest))
     return sums
+
+
+class StateSums:
+    """Sums over the rows of each state, with a weight for every row."""
+
+    def __init__(self, starts: Codes, rows: int) -> None:
+        from scipy.sparse import csr_array
+
+        ends = np.append(starts, rows).astype(np.int32)
+        self.matrix = csr_array((np.ones(rows), np.arange(rows, dtype=np.int32), ends), shape=(len(starts), rows))
+
+    def __call__(self, weight: Floats, values: Floats) -> Floats:
+        self.matrix.data = weight
+        return np.asarray(self.matrix @ values)
 
 
 def all_hidden(sums: Sums, question: Question) -> bool:
@@ -114,25 +124,22 @@ def all_hidden(sums: Sums, question: Question) -> bool:
     return bool(np.count_nonzero(lack <= ELSEWHERE) < 2)
 
 
-def state_facts(batch: Batch, question: Question, starts: Codes, counts: Codes, add: dict[str, Floats]) -> None:
+def state_facts(question: Question, counts: Codes, distinct: Floats, add: dict[str, Floats]) -> None:
     """How many states there are, and how many rows and distinct actions they have."""
-    assert batch.latest is not None
     actions = question.actions
-    distinct = np.add.reduceat(batch.latest, starts, dtype=np.int64)
-    expected = np.power(1.0 - 1.0 / actions, counts, dtype=np.float64)
-    add["states"] = np.array(float(len(starts)))
-    add["single"] = np.array(float(np.count_nonzero(counts == 1)))
-    add["distinct"] = np.bincount(distinct, minlength=actions + 1).astype(float)
-    add["expected"] = np.array([expected.sum(), (expected * (1 - expected)).sum()])
+    sizes = np.bincount(counts)
+    expected = np.power(1.0 - 1.0 / actions, np.arange(len(sizes)))
+    add["states"] = np.array(float(len(counts)))
+    add["single"] = np.array(float(sizes[1]))
+    add["distinct"] = np.bincount(distinct.astype(np.int64), minlength=actions + 1).astype(float)
+    add["expected"] = np.array([sizes @ expected, sizes @ (expected * (1 - expected))])
 
 
 def gate_rows(
     batch: Batch, question: Question, data: Gaps, residual: Floats, told: Floats, add: dict[str, Floats]
 ) -> None:
-    """Row sums behind the gates: T_p, z_b, and the spread of the residuals that LDE keeps (`told`)."""
-    assert batch.latest is not None
-    kept = told[batch.latest]
-    add["kept residual"] = np.array([kept.sum(), kept @ kept])
+    """Row sums behind the gates: T_p, z_b, and the spread of the residuals that LDE keeps (`told`, 0 elsewhere)."""
+    add["kept residual"] = np.array([told.sum(), told @ told])
     logs = log_p(batch, question)
     add["T_p"] = np.array([logs.sum(), logs @ logs, residual.sum(), residual @ residual, logs @ residual])
     disagreement(batch, question, data, add)
@@ -152,8 +159,9 @@ def disagreement(batch: Batch, question: Question, data: Gaps, add: dict[str, Fl
     if data.inverse is None:
         return
     factor = question.actions - data.inverse
-    terms = (data.x * factor)[:, None] * data.gaps
-    add["z_b"] = np.ones(len(terms)) @ terms
+    weight = data.x * factor
+    terms = weight[:, None] * data.gaps
+    add["z_b"] = weight @ data.gaps
     add["z_b2"], add["z_b2 near"] = gram(terms, question.policies)
     if question.full and question.behavior:
         add["factor2"], add["factor2 near"] = gram(factor[:, None] * data.gaps, question.policies)
@@ -173,31 +181,29 @@ def squares(columns: Floats) -> Floats:
 
 def power_sums(name: str, clusters: Floats, policies: int) -> dict[str, Floats]:
     """Sums, products and products of powers of cluster sums (J, K + E): second and fourth powers of every pair."""
-    main = clusters[:, :policies]
+    main, rest = clusters[:, :policies], clusters[:, policies:]
     square = main * main
-    rest = clusters[:, policies:] ** 2
-    return {
+    found = {
         f"{name} 1": np.ones(len(clusters)) @ clusters,
         f"{name} 11": main.T @ main,
         f"{name} 22": square.T @ square,
-        f"{name} 13": main.T @ (square * main),
-        f"{name} near 2": rest.sum(axis=0),
-        f"{name} near 4": squares(rest),
+        f"{name} near 2": squares(rest),
+        f"{name} near 4": squares(rest * rest),
     }
+    found[f"{name} 13"] = main.T @ np.multiply(square, main, out=square)
+    return found
 
 
 def masses(mass: Floats, counts: Floats, every: bool) -> dict[str, Floats]:
     """Row sums of the probability of actions logged in the same state: what 1 lacks, as it is, and at most 1."""
-    lack = np.maximum(1.0 - mass, 0.0)
-    found = {"unseen": counts @ (lack * lack)}
-    if every:
-        found |= {"mass": counts @ mass, "mass at most 1": counts @ np.minimum(mass, 1.0)}
+    found = {"mass": counts @ mass, "mass at most 1": counts @ np.minimum(mass, 1.0)} if every else {}
+    lack = np.maximum(np.subtract(1.0, mass, out=mass), 0.0, out=mass)
+    found["unseen"] = counts @ np.multiply(lack, lack, out=lack)
     return found
 
 
-def conflicts(policy: Floats, state: Codes, action: Codes) -> Floats:
-    """(K,) rows that give the next row of the same (state, action) another probability."""
-    same = np.flatnonzero((state[1:] == state[:-1]) & (action[1:] == action[:-1]))
+def conflicts(policy: Floats, same: Codes) -> Floats:
+    """(K,) rows that give the next row another probability, of those whose next row has their state and action."""
     if not same.size:
         return np.zeros(policy.shape[1])
     differ: Floats = np.count_nonzero(np.abs(policy[same + 1] - policy[same]) > AGREE, axis=0).astype(float)
@@ -223,8 +229,7 @@ def piece_of_state(batch: Batch, question: Question, first: float, before: Batch
     add["~x"] = np.array([len(batch), shifted.sum(), shifted @ shifted])
     add["~kept"] = np.array([kept.sum(), kept @ shifted, kept @ shifted**2])
     ahead = batch if before is None else join([before.take(slice(-1, None)), batch])
-    assert ahead.state is not None
-    add["conflicts"] = conflicts(ahead.policy, ahead.state, ahead.action)
+    add["conflicts"] = conflicts(ahead.policy, np.flatnonzero(ahead.action[1:] == ahead.action[:-1]))
     add["~mass"] = kept @ data.policy
     if not question.gates:
         return sums
@@ -257,7 +262,7 @@ def finish_state(pieces: Sums, question: Question) -> Sums:
     add["distinct"] = np.bincount([round(kept)], minlength=question.actions + 1).astype(float)
     add["expected"] = np.array([expected, expected * (1 - expected)])
     if question.gates or question.coverage:
-        add |= masses(parts["~mass"][None], np.array([count]), question.coverage)
+        add |= masses(parts["~mass"][None].copy(), np.array([count]), question.coverage)
     if not question.gates:
         return Sums(add, pieces.top, moments)
     log, log2, log_x = parts["~log"]

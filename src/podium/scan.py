@@ -165,7 +165,13 @@ class ScannedLog:
             )
         if len(self) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
-        found = self.engine.fold(self.role_columns, None, SurveyWork(self.roles), "first look")
+        names = self.roles.names
+        shares = [names[role] for role in ("propensity",) if role in names]
+        labels = dict.fromkeys([*self.roles.states, *(names[role] for role in ("time",) if role in names)])
+        read = [names[role] for role in ("action", "reward", "unit") if role in names]
+        sound = frozenset([*labels, *shares]) if self.engine.sound(list(labels), shares) else frozenset()
+        columns = [h for h in self.role_columns if h in read or h not in sound]
+        found = self.engine.fold(columns, None, SurveyWork(self.roles, sound), "first look")
         if found.bad:
             self.refuse(None)
         return found

@@ -201,6 +201,21 @@ def test_a_state_with_very_many_rows_comes_in_pieces(monkeypatch: pytest.MonkeyP
             assert_alike(f(open_table(rows, engine, state="state")).to_dict(), wanted, 1.0)
 
 
+@pytest.mark.parametrize("trouble", ["hashes", "rows", "bits"])
+def test_states_that_are_hard_to_sort(trouble: str, monkeypatch: pytest.MonkeyPatch, open_table: OPENERS) -> None:
+    """States that share a hash, more rows in a bucket than memory should hold, more actions than can be packed."""
+    rows = table()
+    wanted = podium.compare(open_table(rows, "memory", state="state")).to_dict()
+    log = open_table(rows, "duckdb", state="state")
+    if trouble == "hashes":
+        log.engine.connection.execute("CREATE MACRO hash(x) AS (x % 7)::UBIGINT << 61")
+    elif trouble == "rows":
+        monkeypatch.setattr("podium.engines.buckets.CROWDED", 1000)
+    else:
+        monkeypatch.setattr("podium.engines.buckets.packed_order", lambda *_: None)
+    assert_alike(podium.compare(log).to_dict(), wanted, 1.0)
+
+
 def test_pairs_that_the_first_rows_do_not_show_to_be_near(open_table: OPENERS) -> None:
     rng = np.random.default_rng(8)
     first, other = rng.random(ROWS), rng.random(ROWS)

@@ -230,6 +230,70 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert list((tmp_path / "spill").iterdir()) == []
 
 
+def test_a_limit_on_the_disk(tmp_path: Path) -> None:
+    """Whoever runs into it, the engine's own file or DuckDB's sort, nothing stays behind."""
+    (tmp_path / "spill").mkdir()
+    pattern = write_parts(table(400_000), tmp_path / "log", 1)
+    log = scan(pattern, temp_dir=str(tmp_path / "spill"), disk_limit="10MB")
+    assert message(lambda: podium.compare(log, TWO)) == (
+        "sorting the log takes more than the 10MB that it may write into the temporary folder"
+    )
+    (own,) = (tmp_path / "spill").iterdir()
+    assert [p.name for p in own.iterdir() if p.name != "spill"] == []
+    log.engine.close()
+    assert list((tmp_path / "spill").iterdir()) == []
+
+
+def test_a_limit_on_the_disk_of_a_sort_by_duckdb(tmp_path: Path) -> None:
+    """Where a state has more rows than a bucket holds, DuckDB sorts."""
+    (tmp_path / "spill").mkdir()
+    pattern = write_parts(table(1_500_000), tmp_path / "log", 1)
+    options = {"memory_limit": "60MB", "threads": 1, "disk_limit": "10MB"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("podium.engines.buckets.CROWDED", 1000)
+        log = scan(pattern, temp_dir=str(tmp_path / "spill"), **options)
+        found = message(lambda: podium.compare(log))
+    assert found == "sorting the log takes more than the 10MB that it may write into the temporary folder"
+    log.engine.close()
+    assert list((tmp_path / "spill").iterdir()) == []
+
+
+STOPPED = """
+import _thread, sys, threading, time
+from pathlib import Path
+import podium
+from podium.engines import buckets, duckdb
+
+pattern, spill, crowded = sys.argv[1:]
+if crowded == "sort":
+    buckets.CROWDED = 1000  # so that DuckDB sorts
+log = podium.scan_log(pattern, engine="duckdb", state="state", temp_dir=spill, memory_limit="60MB", threads=1)
+log.survey
+
+def stop():
+    while not any(p.is_file() and p.stat().st_size for p in Path(spill).rglob("*")):
+        time.sleep(0.01)
+    print("writes", flush=True)
+    _thread.interrupt_main()
+
+threading.Thread(target=stop, daemon=True).start()
+try:
+    podium.compare(log)
+except KeyboardInterrupt:
+    print("stopped", [str(p) for p in Path(spill).rglob("*")])
+"""
+
+
+@pytest.mark.parametrize("how", ["buckets", "sort"])
+def test_ctrl_c_while_rows_are_sorted_on_disk(how: str, tmp_path: Path) -> None:
+    (tmp_path / "spill").mkdir()
+    pattern = write_parts(table(1_500_000), tmp_path / "log", 1)
+    command = [sys.executable, "-c", STOPPED, pattern, str(tmp_path / "spill"), how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr
+    assert done.stdout == "writes\nstopped []\n"
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert message(lambda: scan(str(tmp_path / "*.parquet"))).startswith("no file matches ")
     assert message(lambda: scan(tmp_path / "x.parquet")).startswith("there is no file ")

@@ -57,6 +57,10 @@ class Engine(Protocol):
         """The first rows, with their numbers in `ROW`."""
         ...
 
+    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
+        """Whether the engine sees for itself that no row of these columns breaks a rule, so that none need be read."""
+        ...
+
     def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
         """`work` on all rows, in batches of at most `podium.batches.ROWS`; parts are added up in a fixed order.
 

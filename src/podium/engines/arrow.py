@@ -71,9 +71,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyWork:
-    """The first pass: cheap signs of trouble; what exactly is wrong is told by `CheckWork`, row by row."""
+    """The first pass: cheap signs of trouble; what exactly is wrong is told by `CheckWork`, row by row.
+
+    Columns that are known to be `sound` do not come with the batches.
+    """
 
     roles: Roles
+    sound: frozenset[str] = frozenset()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Survey:
         total = Survey()
@@ -87,20 +91,22 @@ class SurveyWork:
         names, bad = self.roles.names, set()
         if batch.num_rows == 0:
             return Survey()
-        for header in (*self.roles.states, names["action"], *(names[r] for r in ("time", "unit") if r in names)):
+        labels = (*self.roles.states, *(names[r] for r in ("action", "time", "unit") if r in names))
+        for header in (h for h in labels if h not in self.sound):
             column = batch.column(header)
             if column.null_count or is_strange(column):
                 bad.add(header)
         reward = numbers(batch.column(names["reward"]))
-        if reward is None or not np.isfinite(reward).all() or np.abs(reward).max() > LARGEST:
+        low, high = (np.nan, np.nan) if reward is None else (float(reward.min()), float(reward.max()))
+        if reward is None or not max(abs(low), abs(high)) <= LARGEST:  # nan would fail
             bad.add(names["reward"])
-            reward = np.zeros(batch.num_rows)
-        if "propensity" in names:
+            reward, low, high = np.zeros(batch.num_rows), 0.0, 0.0
+        if "propensity" in names and names["propensity"] not in self.sound:
             p = numbers(batch.column(names["propensity"]))
             if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
                 bad.add(names["propensity"])
         counted = pc.value_counts(batch.column(names["action"]))
-        labels = counted.field("values").to_pylist()
+        actions = counted.field("values").to_pylist()
         units: frozenset[Any] | None = frozenset()
         if "unit" in names:
             found = pc.unique(batch.column(names["unit"]))
@@ -108,9 +114,9 @@ class SurveyWork:
         return Survey(
             batch.num_rows,
             Moments.of(reward[:, None]),
-            float(reward.min()),
-            float(reward.max()),
-            dict(zip(map(plain, labels), counted.field("counts").to_pylist(), strict=True)),
+            low,
+            high,
+            dict(zip(map(plain, actions), counted.field("counts").to_pylist(), strict=True)),
             units,
             frozenset(bad),
         )
@@ -271,8 +277,8 @@ def label_codes(column: pa.Array, labels: Sequence[Any]) -> Codes:
 
     wanted = [x for x in labels if fits(x, column.type)]
     places = np.array([i for i, x in enumerate(labels) if fits(x, column.type)], dtype=np.int64)
-    found = pc.index_in(column, value_set=pa.array(wanted, type=column.type))
-    codes: Codes = places[found.to_numpy(zero_copy_only=False)]
+    found = pc.index_in(column, value_set=pa.array(wanted, type=column.type)).to_numpy(zero_copy_only=False)
+    codes: Codes = found.astype(np.int64) if len(wanted) == len(labels) else places[found]
     return codes
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,10 @@ from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import memory_columns
+from podium.engines.buckets import HASH, TIME, beyond_limit, buckets_for, deal
+from podium.engines.sources import Rows, first_line, name_of, quoted
 from podium.errors import MissingExtra, PodiumError
-from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
+from podium.log import AGREE, SMALLEST
 from podium.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class DuckEngine:
     temp_dir : where that folder is made
     threads : how many DuckDB may use; the numbers do not depend on it
     text : columns of text files to read as texts although they look like numbers
+    disk_limit : what may be written into that folder, such as "100GB"
     """
 
     source: Any
@@ -78,230 +81,28 @@ class DuckEngine:
             "temp_directory": str(self.folder / "spill"),
             "preserve_insertion_order": True,
         }
-        if self.disk_limit is not None:
-            config["max_temp_directory_size"] = self.disk_limit
         if self.threads is not None:
             config["threads"] = self.threads
         try:
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")  # it would mix with what podium prints
+            self.disk = np.inf
+            if self.disk_limit is not None:
+                # As part of `config` it would be shown but not kept.
+                self.connection.execute(f"SET max_temp_directory_size = {quoted(self.disk_limit)}")
+                parsed = f"SELECT parse_formatted_bytes({quoted(self.disk_limit)})"
+                ((self.disk,),) = self.connection.execute(parsed).fetchall()
         except duckdb.Error as error:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
-        self.texts = False
+        self.lying = Rows(self.source, self.table, self.text, self.connection, self.folder)
         with self.told():
-            self.relation = self.open()
+            self.relation = self.lying.open()
+        self.size, self.texts = self.lying.size, self.lying.texts
 
     def told(self) -> Told:
         return Told(self)
-
-    # --- where the rows lie --------------------------------------------------------------------------------------
-
-    def open(self) -> str:
-        """The rows as something that can stand after FROM, with a column `ROW`."""
-        if not isinstance(self.source, str | Path):
-            return self.from_relation()
-        path = str(self.source)
-        if self.table is not None or Path(path).suffix.lower() in (".duckdb", ".db"):
-            return self.from_database(path)
-        self.files = find_files(path)
-        ending = Path(self.files[0]).suffix.lower()
-        others = [f for f in self.files if Path(f).suffix.lower() != ending]
-        if others:
-            raise PodiumError(
-                f"{path!r} holds files of several kinds: {Path(self.files[0]).name} and {Path(others[0]).name}",
-                hint="name files of one kind, such as 'log/*.parquet'.",
-            )
-        if ending in PARQUET_ENDINGS:
-            return self.from_parquet(self.files)
-        if ending in TEXT_ENDINGS:
-            return self.from_text()
-        if ending in JSON_ENDINGS:
-            return self.from_json()
-        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
-        raise PodiumError(
-            f"{Path(self.files[0]).name!r} has an ending that podium does not know", hint=f"known endings: {known}."
-        )
-
-    def from_parquet(self, files: Sequence[str], hive: bool = True) -> str:
-        sizes = self.parquet_sizes(files)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        self.size = int(starts[-1])
-        listed = ", ".join(map(quoted, files))
-        row = "file_row_number"
-        if len(files) > 1:
-            places = ", ".join(map(str, starts[:-1].tolist()))
-            row = f"file_row_number + list_extract([{places}]::BIGINT[], (file_index + 1)::BIGINT)"
-        folders = ", hive_partitioning = true" if hive and all("=" in str(Path(f).parent) for f in files) else ""
-        return f"(SELECT *, ({row})::BIGINT AS {name_of(ROW)} FROM read_parquet([{listed}]{folders}))"
-
-    def parquet_sizes(self, files: Sequence[str]) -> list[int]:
-        """The rows of each file; every file must hold the columns of the first, of the same types."""
-        from pyarrow import ArrowException, parquet
-
-        sizes, first = [], None
-        for file in files:
-            try:
-                with parquet.ParquetFile(file) as opened:
-                    schema, rows = opened.schema_arrow, opened.metadata.num_rows
-            except (ArrowException, OSError, ValueError) as error:
-                raise PodiumError(
-                    f"{Path(file).name} is not a whole Parquet file: {first_line(error)}", hint="write the file again."
-                ) from error
-            if first is None:
-                first = schema
-            for column in first.names:
-                if column not in schema.names:
-                    raise PodiumError(
-                        f"{Path(file).name} has no column {column!r}; {Path(files[0]).name} has",
-                        hint="give every file the same columns.",
-                    )
-                if not same_kind(schema.field(column).type, first.field(column).type):
-                    raise PodiumError(
-                        f"the column {column!r} is {schema.field(column).type} in {Path(file).name} and "
-                        f"{first.field(column).type} in {Path(files[0]).name}",
-                        hint="give a column the same type in every file.",
-                    )
-            if extra := [c for c in schema.names if c not in first.names]:
-                raise PodiumError(
-                    f"{Path(files[0]).name} has no column {extra[0]!r}; {Path(file).name} has",
-                    hint="give every file the same columns.",
-                )
-            sizes.append(rows)
-        return sizes
-
-    def from_text(self) -> str:
-        """CSV files, typed as `podium.io` types them and kept as Parquet in the temporary folder."""
-        from podium.io import read_csv_header
-
-        first = Path(self.files[0])
-        header = read_csv_header(first)
-        for file in self.files[1:]:
-            other = read_csv_header(Path(file))
-            if other != header:
-                lacking = [h for h in header if h not in other] or [h for h in other if h not in header]
-                detail = f"the column {lacking[0]!r} is in one and not in the other" if lacking else "in another order"
-                raise PodiumError(
-                    f"{Path(file).name} and {first.name} have different headers: {detail}",
-                    hint="give every file the same columns in the same order.",
-                )
-        for name in self.text:
-            if name not in header:
-                raise PodiumError(
-                    f"{first.name}: there is no column {name!r} to read as text",
-                    hint="the columns are " + ", ".join(header) + ".",
-                )
-        columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
-        files = ", ".join(map(quoted, self.files))
-        separator = separator_of(first_lines(first), first)
-        raw = (
-            f"read_csv([{files}], columns = {{{columns}}}, header = true, delim = {quoted(separator)}, quote = '\"', "
-            "escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
-            "parallel = false)"
-        )
-        self.texts = True
-        return self.typed(raw, header)
-
-    def typed(self, raw: str, header: Sequence[str]) -> str:
-        """Texts as numbers where every cell of a column is one and none is a code such as 007."""
-        copy = self.folder / "texts.parquet"
-        self.connection.execute(f"COPY (SELECT * FROM {raw}) TO {quoted(str(copy))} (FORMAT parquet)")
-        tests = []
-        for h in header:
-            raw_cell, cell = name_of(h), f"trim({name_of(h)})"
-            number = f"TRY_CAST({cell} AS DOUBLE) IS NOT NULL AND NOT contains({cell}, '_')"
-            whole = f"regexp_full_match({cell}, '[+-]?[0-9]+') AND TRY_CAST({cell} AS BIGINT) IS NOT NULL"
-            tests += [
-                f"count(*) FILTER ({raw_cell} IS NOT NULL AND NOT ({number}))",
-                f"count(*) FILTER (regexp_full_match({cell}, {quoted(CODE.pattern)}))",
-                f"count(*) FILTER ({raw_cell} IS NULL OR NOT ({whole}))",
-                f"count({raw_cell})",
-            ]
-        (found,) = self.connection.execute(
-            f"SELECT {', '.join(tests)} FROM read_parquet({quoted(str(copy))})"
-        ).fetchall()
-        casts = []
-        for i, h in enumerate(header):
-            not_number, codes, not_whole, present = found[4 * i : 4 * i + 4]
-            kind = "VARCHAR"
-            if h not in self.text and present and not not_number and not codes:
-                kind = "DOUBLE" if not_whole else "BIGINT"
-            cell = name_of(h) if kind == "VARCHAR" else f"CAST(trim({name_of(h)}) AS {kind})"
-            casts.append(f"{cell} AS {name_of(h)}")
-        final = self.folder / "typed.parquet"
-        self.connection.execute(
-            f"COPY (SELECT {', '.join(casts)} FROM read_parquet({quoted(str(copy))})) TO {quoted(str(final))} "
-            "(FORMAT parquet)"
-        )
-        copy.unlink()
-        return self.from_parquet([str(final)], hive=False)
-
-    def from_json(self) -> str:
-        """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
-        files = ", ".join(map(quoted, self.files))
-        raw = f"read_json([{files}], format = 'newline_delimited', sample_size = -1, union_by_name = true)"
-        self.connection.execute(f'CREATE TEMP TABLE "podium raw" AS SELECT * FROM {raw} LIMIT 0')
-        described = self.connection.execute('DESCRIBE "podium raw"').fetchall()
-        parts: list[tuple[str, str]] = []
-        for column, kind, *_ in described:
-            parts += self.flattened(raw, name_of(column), column, kind)
-        final = self.folder / "typed.parquet"
-        chosen = ", ".join(f"{expression} AS {name_of(header)}" for header, expression in parts)
-        self.connection.execute(f"COPY (SELECT {chosen} FROM {raw}) TO {quoted(str(final))} (FORMAT parquet)")
-        self.connection.execute('DROP TABLE "podium raw"')
-        return self.from_parquet([str(final)], hive=False)
-
-    def flattened(self, raw: str, expression: str, header: str, kind: str) -> list[tuple[str, str]]:
-        """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a."""
-        if kind.endswith("[]"):
-            ((longest,),) = self.connection.execute(f"SELECT max(len({expression})) FROM {raw}").fetchall()
-            return [
-                part
-                for i in range(longest or 0)
-                for part in self.flattened(raw, f"{expression}[{i + 1}]", f"{header}[{i}]", kind[:-2])
-            ]
-        if kind.startswith("STRUCT("):
-            members = self.connection.execute(
-                f"SELECT unnest(struct_keys({expression})) FROM (SELECT * FROM {raw} LIMIT 1)"
-            ).fetchall()
-            found = []
-            for (member,) in members:
-                inner = f"{expression}[{quoted(member)}]"
-                ((inner_kind,),) = self.connection.execute(f"SELECT typeof({inner}) FROM {raw} LIMIT 1").fetchall()
-                found += self.flattened(raw, inner, f"{header}:{member}", inner_kind)
-            return found
-        return [(header, expression)]
-
-    def from_database(self, path: str) -> str:
-        if not Path(path).exists():
-            raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
-        self.connection.execute(f"ATTACH {quoted(path)} AS source (READ_ONLY)")
-        found = [
-            t
-            for (t,) in self.connection.execute(
-                "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"
-            ).fetchall()
-        ]
-        table = self.table or (found[0] if len(found) == 1 else None)
-        if table is None or table not in found:
-            raise PodiumError(
-                f"{Path(path).name} has no table {table!r}" if table else f"{Path(path).name} has several tables",
-                hint="its tables are " + (", ".join(found) or "none") + "; name one with table=.",
-            )
-        ((self.size,),) = self.connection.execute(f"SELECT count(*) FROM source.{name_of(table)}").fetchall()
-        return f"(SELECT *, rowid AS {name_of(ROW)} FROM source.{name_of(table)})"
-
-    def from_relation(self) -> str:
-        """A relation of the user's own connection, kept as Parquet in the temporary folder."""
-        if not hasattr(self.source, "write_parquet"):
-            raise PodiumError(
-                f"a log cannot be scanned from {type(self.source).__name__}",
-                hint="give a path, a pattern such as 'log/*.parquet', or a DuckDB relation.",
-            )
-        copy = self.folder / "relation.parquet"
-        self.source.write_parquet(str(copy))
-        return self.from_parquet([str(copy)], hive=False)
 
     # --- what the engine promises --------------------------------------------------------------------------------
 
@@ -324,6 +125,25 @@ class DuckEngine:
         batches = table.to_batches()
         return batches[0] if batches else table.schema.empty_table().to_batches()[0]
 
+    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
+        tests = []
+        for column in labels:
+            cell, kind = name_of(column), self.schema[column]
+            strange = {"DOUBLE": f"NOT isfinite({cell})", "FLOAT": f"NOT isfinite({cell})", "VARCHAR": f"{cell} = ''"}
+            if kind_of(kind) == "other":
+                return False
+            tests.append(f"{cell} IS NULL OR {strange.get(kind, 'false')}")
+        for column in shares:
+            if kind_of(self.schema[column]) not in ("number", "whole"):
+                return False
+            tests.append(
+                f"NOT coalesce({name_of(column)} BETWEEN {SMALLEST!r}::DOUBLE AND {1 + AGREE!r}::DOUBLE, false)"
+            )
+        counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+        with self.told():
+            ((*found,),) = self.connection.execute(f"SELECT {counts} FROM {self.relation}").fetchall()
+        return not any(found)
+
     def selected(self, columns: Sequence[str]) -> str:
         return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
 
@@ -333,16 +153,39 @@ class DuckEngine:
         return f"CAST({name_of(column)} AS {cast}) AS {name_of(column)}" if cast else name_of(column)
 
     def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
-        query = f"SELECT {self.selected(columns)} FROM {self.relation}"
-        if order is not None:
-            keys = [*(name_of(c) for c in order.whole), *(self.sort_key(c) for c in order.then), name_of(ROW)]
-            query += f" ORDER BY {', '.join(keys)}"
+        size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
         with self.told(), self.progress(label, self.size) as advance:
-            if self.memory_limit is None:
-                self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
-            size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
-            reader = self.connection.sql(query).to_arrow_reader(size)
-            return work(counted(even_batches(reader, size), advance))
+            batches = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
+            return work(counted(batches, advance))
+
+    def as_they_lie(
+        self, columns: Sequence[str], size: int, more: str = "", then: str = ""
+    ) -> Generator[pa.RecordBatch, None, None]:
+        query = f"SELECT {self.selected(columns)}{more} FROM {self.relation}{then}"
+        if self.memory_limit is None:
+            self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
+        return even_batches(self.connection.sql(query).to_arrow_reader(size), size)
+
+    def state_by_state(self, columns: Sequence[str], order: Order, size: int) -> Iterator[pa.RecordBatch]:
+        """Sorted in buckets of states; by DuckDB where one of them has more rows than should be held in memory."""
+        states = ", ".join(map(name_of, order.whole))
+        more = f", hash({states}) AS {name_of(HASH)}"
+        if order.then[1:] and (key := self.sort_key(order.then[-1])) != name_of(order.then[-1]):
+            more += f", {key} AS {name_of(TIME)}"
+        needed = dict.fromkeys([*columns, *order.then[1:]])
+        file = self.folder / "buckets"
+        try:
+            with closing(self.as_they_lie(list(needed), size, more)) as batches:
+                buckets = deal(
+                    batches, file, buckets_for(self.size * (len(needed) + 2)), self.disk_limit or "", self.disk
+                )
+            if buckets is not None:
+                yield from buckets.sorted(order, size)
+                return
+        finally:
+            file.unlink(missing_ok=True)
+        keys = [states, *(self.sort_key(c) for c in order.then), name_of(ROW)]
+        yield from self.as_they_lie(columns, size, then=f" ORDER BY {', '.join(keys)}")
 
     def sort_key(self, column: str) -> str:
         """Times that are texts in order of time."""
@@ -377,7 +220,9 @@ class Told:
             self.engine.connection.interrupt()
             self.engine.close()
             return
-        if isinstance(error, duckdb.InterruptException):
+        if isinstance(error, duckdb.InterruptException) or (
+            isinstance(error, RuntimeError) and str(error) == "Query interrupted"  # what Ctrl-C becomes inside DuckDB
+        ):
             self.engine.close()
             raise KeyboardInterrupt from error
         if not isinstance(error, duckdb.Error | OSError) and type(error).__module__.split(".")[0] != "pyarrow":
@@ -385,7 +230,9 @@ class Told:
         text = first_line(error)
         lower = text.lower()
         where = str(self.engine.source)
-        full = ("max_temp_directory_size", "no space left", "file too large", "could not write", "offload")
+        if self.engine.disk_limit is not None and "max_temp_directory_size" in str(error):
+            raise beyond_limit(self.engine.disk_limit) from error
+        full = ("no space left", "file too large", "could not write", "offload")
         if any(sign in lower for sign in full):
             raise PodiumError(
                 f"the temporary folder is full: {text}",
@@ -397,7 +244,7 @@ class Told:
                 f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
-        gone = [f for f in getattr(self.engine, "files", ()) if not Path(f).exists()]
+        gone = [f for f in self.engine.lying.files if not Path(f).exists()]
         if gone:
             raise PodiumError(
                 f"{Path(gone[0]).name} disappeared while it was read", hint="keep the files until the answer is there."
@@ -411,56 +258,23 @@ def counted(batches: Iterable[pa.RecordBatch], advance: Any) -> Iterator[pa.Reco
         advance(batch.num_rows)
 
 
-def even_batches(reader: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def even_batches(reader: pa.RecordBatchReader, rows: int) -> Generator[pa.RecordBatch, None, None]:
     """Batches of that many rows however the reader cuts them, so that sums do not depend on how it works."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in reader:
-        while batch.num_rows:
-            take = min(batch.num_rows, rows - size)
-            held.append(batch.slice(0, take))
-            batch, size = batch.slice(take), size + take
-            if size == rows:
-                yield held[0] if len(held) == 1 else pa.concat_batches(held)
-                held, size = [], 0
-    if held:
-        yield held[0] if len(held) == 1 else pa.concat_batches(held)
-
-
-def find_files(path: str) -> list[str]:
-    """The files that a path, a pattern or a folder names, sorted."""
-    if Path(path).is_dir():
-        files = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in PARQUET_ENDINGS)
-        if not files:
-            raise PodiumError(f"the folder {path!r} holds no Parquet files", hint="name files: 'folder/*.csv'.")
-        return files
-    if any(c in path for c in "*?[") and not Path(path).exists():
-        files = sorted(f for f in glob.glob(path, recursive=True) if Path(f).is_file())
-        if not files:
-            raise PodiumError(
-                f"no file matches {path!r}", hint="check the pattern; it is read from the current folder."
-            )
-        return files
-    if not Path(path).exists():
-        raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
-    return [path]
-
-
-def first_lines(path: Path) -> str:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.read(1 << 16)
-
-
-def same_kind(a: Any, b: Any) -> bool:
-    """Whether two Arrow types are read alike: whole numbers of any width, numbers of any precision, texts."""
-    from pyarrow import types
-
-    if a == b:
-        return True
-    tests = (types.is_integer, types.is_floating, lambda t: types.is_string(t) or types.is_large_string(t))
-    return any(test(a) and test(b) for test in tests)
+    with reader:  # one that is left before its end would keep the connection
+        for batch in reader:
+            while batch.num_rows:
+                take = min(batch.num_rows, rows - size)
+                held.append(batch.slice(0, take))
+                batch, size = batch.slice(take), size + take
+                if size == rows:
+                    yield held[0] if len(held) == 1 else pa.concat_batches(held)
+                    held, size = [], 0
+        if held:
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
 def kind_of(kind: str) -> str:
@@ -469,15 +283,3 @@ def kind_of(kind: str) -> str:
     if kind.startswith("DECIMAL"):
         return "number"
     return KINDS.get(kind, "other")
-
-
-def name_of(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]
