@@ -10,18 +10,21 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
-    "errors", "columns", "frames", "files", "log", "drafts", "tables", "forms", "policies", "propensities", "loggers",
-    "io", "specs", "sql", "baselines", "belief", "estimated",
-    "estimators", "terms", "moments", "batches", "sums", "kernel", "reading", "progress", "engines",
-    "engines.arrow", "engines.memory", "engines.buckets", "engines.sources", "engines.duckdb", "engines.spark",
-    "scan", "markup", "display",
-    "estimate", "bootstrap", "pairs", "verdicts", "resampling", "gated", "evidence", "prior", "posterior", "judge",
-    "large", "findings", "wider", "study", "gate", "comparison", "influence", "planning", "compare", "bystate",
-    "states", "assumption", "theory", "scores", "diagnostics", "glance", "sights", "answer", "spectrum",
-    "report.scales", "report.charts", "report.sections", "report", "plots.canvas", "plots.answers", "plots.map",
-    "plots.checks", "plots", "sampling", "labelled",
-    "bandits", "simulator", "demo", "continuous", "proxy", "bounds", "sb3", "actors", "recordings", "steps", "rollouts",
-    "trajectories", "episodes", "completion", "cli",
+    "errors", "columns", "frames", "files", "log",
+    "policies.drafts", "policies.tables", "policies.forms", "policies", "propensities", "propensities.loggers", "io",
+    "policies.specs", "policies.sql", "baselines", "propensities.belief", "propensities.estimated",
+    "estimators", "terms", "moments",
+    "engines.batches", "engines.sums", "engines.kernel", "engines.reading", "progress", "engines", "engines.arrow",
+    "engines.memory", "engines.buckets", "engines.sources", "engines.duckdb", "engines.spark", "scan",
+    "markup", "display", "estimate", "bootstrap",
+    "verdicts.pairs", "verdicts", "verdicts.resampling", "verdicts.gated", "verdicts.evidence", "verdicts.prior",
+    "verdicts.posterior", "verdicts.judge", "large", "large.findings", "large.wider", "study", "verdicts.gate",
+    "comparison", "influence", "planning", "compare", "large.bystate", "states", "assumption", "theory", "scores",
+    "diagnostics", "large.glance", "sights", "answer", "spectrum", "report.scales", "report.charts", "report.sections",
+    "report", "plots.canvas", "plots.answers", "plots.map", "plots.checks", "plots",
+    "sampling", "labelled", "bandits", "simulator", "demo", "continuous",
+    "episodes.proxy", "episodes.bounds", "episodes.sb3", "episodes.actors", "episodes.recordings", "episodes.steps",
+    "episodes.rollouts", "episodes.trajectories", "episodes", "completion", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",

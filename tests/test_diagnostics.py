@@ -14,9 +14,9 @@ from samples import logged_only, sample
 import podium
 from podium.cli import main
 from podium.diagnostics import Alarm
-from podium.gated import Gates
 from podium.influence import drivers, rows_to_flip
 from podium.policies import resolve_policies
+from podium.verdicts.gated import Gates
 
 approx = pytest.approx
 PAPER: dict[str, Any] = {"estimator": "LDE", "verdicts": "paired t"}

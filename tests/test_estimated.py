@@ -17,9 +17,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import podium
-from podium.belief import balance, calibration_curve
 from podium.cli import main
-from podium.estimated import POWERS, SHARES, assign_folds, calibrate, frequencies, held_out_shares, temper
+from podium.propensities.belief import balance, calibration_curve
+from podium.propensities.estimated import POWERS, SHARES, assign_folds, calibrate, frequencies, held_out_shares, temper
 
 
 def drawn(rows: int = 600, actions: int = 3, seed: int = 0, strength: float = 1.0, **options: Any) -> Any:

@@ -12,7 +12,7 @@ from samples import PROCEDURES, sample
 
 import podium
 from podium.cli import main
-from podium.gate import Condition, answer_gate, parse_gate
+from podium.verdicts.gate import Condition, answer_gate, parse_gate
 
 approx = pytest.approx
 NAMES = ["new", "current", "new model", "v1-2", "v1", "a > b", "a", "b", "b - 0.5", "c-1e-3", "x+1", "x", ">"]

@@ -12,11 +12,11 @@ from samples import logged_only, sample
 from scipy import stats
 
 import podium
-from podium import gated as gated_module
-from podium.gated import LONELY, Gates, bounded_products, policy_products
 from podium.log import Log
-from podium.pairs import pair_variance
 from podium.policies import resolve_policies
+from podium.verdicts import gated as gated_module
+from podium.verdicts.gated import LONELY, Gates, bounded_products, policy_products
+from podium.verdicts.pairs import pair_variance
 
 approx = pytest.approx
 

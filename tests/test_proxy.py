@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
+from podium.episodes.proxy import log_proxy
 from podium.errors import PodiumError
-from podium.proxy import log_proxy
 
 LOW, HIGH = -1.0, 1.0
 

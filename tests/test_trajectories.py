@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 import podium
 from podium.episodes import Episode, evaluate, read
+from podium.episodes.trajectories import trajectory_terms
 from podium.errors import PodiumError, Unavailable
-from podium.trajectories import trajectory_terms
 
 approx = pytest.approx
 fixed = settings(deadline=None, max_examples=100, derandomize=True)

@@ -13,9 +13,17 @@ from samples import PROCEDURES, sample
 from scipy import stats
 
 import podium
-from podium import resampling
-from podium.pairs import pair_indices
-from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, critical, joint_covariance, max_t, two_sided
+from podium.verdicts import (
+    Judgement,
+    benjamini_hochberg,
+    best_and_regret,
+    critical,
+    joint_covariance,
+    max_t,
+    resampling,
+    two_sided,
+)
+from podium.verdicts.pairs import pair_indices
 
 approx = pytest.approx
 CLASSICAL = ("paired t", "bootstrap t", "sign flip")
@@ -454,7 +462,7 @@ def test_the_default_procedure_follows_from_the_columns(monkeypatch: pytest.Monk
     assert "known only at the logged actions" in repr(result)
     scores = {"s": podium.Policy(3 * policies["p0"], proxy=True), "u": "uniform"}
     assert podium.compare(log, scores).settings["verdicts"] == "gated"
-    monkeypatch.setattr("podium.judge.MOST_ROWS", 50)
+    monkeypatch.setattr("podium.verdicts.judge.MOST_ROWS", 50)
     assert podium.compare(log, policies).settings["verdicts"] == "gated"
 
 

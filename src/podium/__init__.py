@@ -10,15 +10,15 @@ from podium import estimators
 from podium.compare import compare, plan
 from podium.comparison import Comparison, Interval, Pair
 from podium.diagnostics import Diagnosis, diagnose
-from podium.drafts import Policy
 from podium.errors import PodiumError
 from podium.estimate import Estimates, evaluate
-from podium.estimated import PropensityEstimate, estimate_propensities
 from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.io import read_log
 from podium.log import Log
-from podium.loggers import Loggers
 from podium.planning import Plan
+from podium.policies.drafts import Policy
+from podium.propensities.estimated import PropensityEstimate, estimate_propensities
+from podium.propensities.loggers import Loggers
 from podium.scan import ScannedLog, scan_log
 from podium.scores import kendall, regret, score, spearman
 from podium.spectrum import Spectrum, spectrum

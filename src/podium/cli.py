@@ -30,10 +30,10 @@ from podium.errors import PodiumError
 from podium.estimate import evaluate
 from podium.estimators import ESTIMATORS
 from podium.log import Log
-from podium.loggers import Loggers
+from podium.policies.specs import FORMS
 from podium.progress import show_progress
+from podium.propensities.loggers import Loggers
 from podium.scan import ScannedLog, choose_engine, scan_log
-from podium.specs import FORMS
 from podium.spectrum import spectrum
 from podium.states import compare_states
 
@@ -305,7 +305,7 @@ def baseline_of(text: str) -> Any:
         pass
     module, colon, name = text.partition(":")
     if colon:
-        from podium.specs import load_object
+        from podium.policies.specs import load_object
 
         return load_object(module, name, "baseline")
     return text

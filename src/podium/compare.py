@@ -14,13 +14,13 @@ from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed
 from podium.estimators import LDE, Estimator, find_estimator
-from podium.judge import JUDGES, why_no_posterior
 from podium.log import Log
-from podium.pairs import pair_indices
 from podium.planning import Plan, make_plan
 from podium.scan import ScannedLog
 from podium.study import Study, examine
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
+from podium.verdicts.judge import JUDGES, why_no_posterior
+from podium.verdicts.pairs import pair_indices
 
 
 def compare(
@@ -53,7 +53,7 @@ def compare(
     baseline : "mean", a number, "linear", "state", q(s, a), v(s), an object with fit/predict, or an array
     level : of the intervals and claims
     verdicts : the procedure that judges pairs: "posterior", "gated", "paired t", "bootstrap t" or "sign flip"; by
-        default the posterior where it can be used, else gated (see `podium.judge`)
+        default the posterior where it can be used, else gated (see `podium.verdicts.judge`)
     normalize : "rows" for 1/N, "states" for the per-state form of the paper's Example 1
     duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
         repeated (state, action), IPS and DRE every draw

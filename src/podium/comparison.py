@@ -13,14 +13,14 @@ import numpy as np
 from podium.display import Table, number, percent, wrap
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
-from podium.findings import Findings
-from podium.gate import GateAnswer, answer_gate, parse_gate
+from podium.large.findings import Findings
 from podium.log import Log
 from podium.markup import join, tag
-from podium.pairs import pair_indices
 from podium.policies import PolicySet
 from podium.scan import ScannedLog
 from podium.verdicts import Judgement
+from podium.verdicts.gate import GateAnswer, answer_gate, parse_gate
+from podium.verdicts.pairs import pair_indices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -30,11 +30,11 @@ from podium.baselines import (
 from podium.columns import Codes, Floats, factorize, numbers_column, to_array
 from podium.compare import compare as compare_policies
 from podium.comparison import Comparison
-from podium.drafts import Policy
 from podium.errors import PodiumError, count, refuse_rows
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
 from podium.log import LARGEST, SMALLEST, Log
+from podium.policies.drafts import Policy
 from podium.study import log_warnings
 
 __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]

@@ -15,17 +15,17 @@ from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
 from podium.estimate import prepare, try_methods
 from podium.estimators import ESTIMATORS
-from podium.findings import Findings
-from podium.gated import ALARM, Gates, Signals
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.large import is_large
+from podium.large.findings import Findings
 from podium.log import Log
 from podium.markup import join, tag
-from podium.pairs import pair_indices
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.scan import ScannedLog
 from podium.scores import score
 from podium.study import examine_log, log_warnings
+from podium.verdicts.gated import ALARM, Gates, Signals
+from podium.verdicts.pairs import pair_indices
 
 if TYPE_CHECKING:
     from podium.assumption import AssumptionCheck, AssumptionCounts

@@ -194,8 +194,8 @@ class Log:
 
     def _check_behavior(self, seed: int = 0) -> None:
         # any policy form is allowed, and policies need a log
-        from podium.loggers import Loggers, mixed
         from podium.propensities import resolve_behavior
+        from podium.propensities.loggers import Loggers, mixed
 
         if isinstance(self.behavior, Loggers):
             self._set(**mixed(self._copy(behavior=None), self.behavior))

@@ -19,19 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from podium.batches import Batch, slices
 from podium.columns import Floats, plain
 from podium.comparison import Comparison
 from podium.display import Table, label_text, number, share, wrap
+from podium.engines.batches import Batch, slices
+from podium.engines.sums import Sums
 from podium.errors import PodiumError
-from podium.findings import Findings
+from podium.large.findings import Findings
 from podium.log import Log
 from podium.markup import join, tag
-from podium.pairs import pair_indices
 from podium.policies import PolicySet
 from podium.scan import ScannedLog
-from podium.sums import Sums
 from podium.verdicts import Judgement
+from podium.verdicts.pairs import pair_indices
 
 POWERS = (0.8, 0.9)
 STEADY = 0.1

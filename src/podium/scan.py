@@ -13,11 +13,11 @@ import numpy as np
 
 from podium.columns import Column, match_label, sort_key
 from podium.engines import AUTO, Engine, Order, check_engine
+from podium.engines.reading import NewActions, Reader
 from podium.errors import BadRows, PodiumError, count
 from podium.frames import is_frame
 from podium.log import Log, Roles, assign_roles
-from podium.loggers import Loggers
-from podium.reading import NewActions, Reader
+from podium.propensities.loggers import Loggers
 
 if TYPE_CHECKING:
     import pyarrow as pa

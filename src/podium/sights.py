@@ -13,14 +13,14 @@ from podium.columns import Floats, group_sums
 from podium.comparison import Basis, Comparison, Pair
 from podium.diagnostics import Diagnosis, PairCheck, examine
 from podium.display import label_text
-from podium.findings import Findings
-from podium.glance import by_state, policies_at_a_glance
+from podium.engines.sums import Sums
+from podium.large.findings import Findings
+from podium.large.glance import by_state, policies_at_a_glance
 from podium.log import Log
-from podium.pairs import pair_indices
 from podium.planning import POWERS, Plan, PlannedPair, detectable, make_plan, planning_variance
 from podium.policies import PolicyRows
 from podium.states import StateComparison
-from podium.sums import Sums
+from podium.verdicts.pairs import pair_indices
 
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
 SAME = 1e-6  # how far a policy may be from the propensities and still be the one that made the log

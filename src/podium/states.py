@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from podium.baselines import describe_baseline
-from podium.bystate import LISTED, StateTable, gaps_of, table_of_states
 from podium.columns import Floats, group_sums, plain, to_array
 from podium.display import Table, label_text, number, share, wrap
 from podium.errors import PodiumError, Unavailable
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare
 from podium.estimators import Estimator, find_estimator
-from podium.findings import kept_by
 from podium.large import Large, is_large, open_large, with_every_action
+from podium.large.bystate import LISTED, StateTable, gaps_of, table_of_states
+from podium.large.findings import kept_by
 from podium.log import Log
 from podium.markup import tag
 from podium.moments import GroupSums, merge
-from podium.pairs import pair_indices
 from podium.scan import ScannedLog
 from podium.study import in_passes, own_warnings, term_baseline
 from podium.terms import row_terms
+from podium.verdicts.pairs import pair_indices
 
 SHOWN = 20
 

@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 
 from podium.baselines import describe_baseline
-from podium.batches import Batch, mark_latest
 from podium.bootstrap import bootstrap_differences, percentiles
 from podium.columns import Floats
 from podium.display import share
-from podium.drafts import Policy
+from podium.engines.batches import Batch, mark_latest
+from podium.engines.sums import Sums
 from podium.errors import PodiumError, Unavailable, count
 from podium.estimate import MethodResult, prepare, run_method, try_methods, value_table
 from podium.estimators import ESTIMATORS, LDE, Estimator
-from podium.findings import Findings, kept_by
-from podium.gated import gated
-from podium.judge import JUDGES, by_terms, judge, pick_procedure, silence_seekers
 from podium.large import Large, is_large, mergeable, open_large, with_every_action
+from podium.large.findings import Findings, kept_by
+from podium.large.wider import run_wider
 from podium.log import Log
 from podium.policies import PolicySet
+from podium.policies.drafts import Policy
 from podium.scan import ScannedLog
-from podium.sums import Sums
 from podium.terms import row_terms
 from podium.verdicts import Judgement
-from podium.wider import run_wider
+from podium.verdicts.gated import gated
+from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure, silence_seekers
 
 FEW_STATES = 5
 

@@ -193,9 +193,9 @@ def test_a_state_with_very_many_rows_comes_in_pieces(monkeypatch: pytest.MonkeyP
         podium.compare_states,
     ]
     whole = [f(open_table(rows, "memory", state="state")).to_dict() for f in ask]
-    for module in ("podium.batches", "podium.engines.memory", "podium.engines.duckdb"):
+    for module in ("podium.engines.batches", "podium.engines.memory", "podium.engines.duckdb"):
         monkeypatch.setattr(f"{module}.ROWS", 1000)
-    monkeypatch.setattr("podium.batches.WHOLE", 2500)
+    monkeypatch.setattr("podium.engines.batches.WHOLE", 2500)
     for engine in ("memory", "duckdb"):
         for f, wanted in zip(ask, whole, strict=True):
             assert_alike(f(open_table(rows, engine, state="state")).to_dict(), wanted, 1.0)

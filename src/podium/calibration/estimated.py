@@ -19,8 +19,8 @@ from podium.calibration.trials import POLICIES, one_thread, said
 from podium.calibration.worlds import Draw, confounded_world, forget, smooth_world, softmax
 from podium.columns import Floats
 from podium.compare import compare
-from podium.estimated import estimate_propensities
-from podium.pairs import pair_indices
+from podium.propensities.estimated import estimate_propensities
+from podium.verdicts.pairs import pair_indices
 
 ROWS = (100, 400)
 WAYS = ("known", "none", "estimated")

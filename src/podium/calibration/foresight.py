@@ -20,9 +20,9 @@ from podium.calibration.families import FAMILIES
 from podium.calibration.trials import LEVEL, POLICIES, one_thread, said
 from podium.columns import Floats
 from podium.compare import compare
-from podium.pairs import pair_indices
 from podium.planning import planning_variance, rows_needed
 from podium.verdicts import Judgement
+from podium.verdicts.pairs import pair_indices
 
 BENIGN = (
     "example 1.1", "example 1.2", "uniform logger", "random softmax", "Bernoulli rewards", "5 features", "2 actions",

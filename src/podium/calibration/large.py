@@ -26,14 +26,14 @@ from podium.calibration.worlds import Draw, forget
 from podium.columns import Floats
 from podium.estimators import LDE
 from podium.files import write_text
-from podium.findings import Findings
-from podium.gated import Path, gated
 from podium.large import open_large
-from podium.pairs import pair_indices
+from podium.large.findings import Findings
 from podium.policies import PolicySet
 from podium.progress import counted
 from podium.study import examine_large
 from podium.verdicts import Judgement, benjamini_hochberg, two_sided
+from podium.verdicts.gated import Path, gated
+from podium.verdicts.pairs import pair_indices
 
 VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged")
 # --- rules -----------------------------------------------------------------------------------------------------------

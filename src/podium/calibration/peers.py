@@ -6,7 +6,7 @@ import numpy as np
 
 from podium.calibration.worlds import Draw
 from podium.columns import Floats
-from podium.pairs import pair_indices
+from podium.verdicts.pairs import pair_indices
 
 LEVEL = 0.95
 

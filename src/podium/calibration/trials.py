@@ -17,8 +17,8 @@ from podium.compare import compare
 from podium.comparison import Comparison
 from podium.estimate import evaluate
 from podium.estimators import LDE
-from podium.pairs import pair_indices
 from podium.progress import counted
+from podium.verdicts.pairs import pair_indices
 
 ROWS = (20, 50, 100, 300, 1000)
 POLICIES = 5

@@ -62,7 +62,7 @@ class Engine(Protocol):
         ...
 
     def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
-        """`work` on all rows, in batches of at most `podium.batches.ROWS`; parts are added up in a fixed order.
+        """`work` on all rows, in batches of at most `podium.engines.batches.ROWS`; parts are added up in a fixed order.
 
         Without `order`, rows come as the log has them. `work` may be sent to other processes, and is called once for
         each part of the rows that a process holds; `label` names it where progress is shown.

@@ -9,16 +9,16 @@ from zlib import crc32
 
 import numpy as np
 
-from podium.batches import Batch
 from podium.columns import Codes, Column, Floats, plain
 from podium.engines import ROW
+from podium.engines.batches import Batch
+from podium.engines.reading import Reader
+from podium.engines.sums import UNITS, mixed
 from podium.errors import PodiumError
 from podium.frames import frame_to_columns
 from podium.io import type_cells
 from podium.log import AGREE, LARGEST, SMALLEST, Log, Roles
 from podium.moments import Moments
-from podium.reading import Reader
-from podium.sums import UNITS, mixed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import memory_columns
+from podium.engines.batches import ROWS
 from podium.engines.buckets import HASH, TIME, beyond_limit, buckets_for, deal
 from podium.engines.sources import Rows, first_line, name_of, quoted
 from podium.errors import MissingExtra, PodiumError

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from podium.baselines import BaselineRows, from_callable
-from podium.batches import ROWS, Batch
 from podium.columns import Codes, factorize, plain
 from podium.engines.arrow import unit_group
+from podium.engines.batches import ROWS, Batch
+from podium.engines.sums import UNITS
 from podium.log import Log
 from podium.policies import PolicySet
-from podium.sums import UNITS
 
 T = TypeVar("T")
 CELLS = 1_000_000  # probabilities that a batch holds

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.batches import ROWS
 from podium.columns import Column
 from podium.engines import ROW, Order, P, Work
 from podium.engines.arrow import Fault, memory_columns
+from podium.engines.batches import ROWS
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
 from podium.progress import Progress, no_progress

@@ -40,7 +40,7 @@ def load_zoo(name: str, seed: int) -> Mapping[str, Any]:
     module, colon, function = name.partition(":")
     if not colon:
         raise PodiumError(f"no policies {name!r}", hint="use dlm, dlm-trained, sklearn, or package.module:function.")
-    from podium.specs import load_object
+    from podium.policies.specs import load_object
 
     make = load_object(module, function, "policies")
     zoo = make(seed) if callable(make) else make

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.columns import Floats
+from podium.episodes.proxy import Coordinates, log_proxy
 from podium.experiments.runner import Arrays
-from podium.proxy import Coordinates, log_proxy
 
 METHODS = ("LDE", "DRE", "IPS", "DiM")
 
@@ -27,7 +27,7 @@ class Reading:
     ----------
     actions : "logged": the policy's action at each logged state, as the text has it; "own": its action at the same
         step of its own episode from the same reset, as the authors' program does
-    coordinates : how the proxies of several coordinates become one, see `podium.proxy.log_proxy`
+    coordinates : how the proxies of several coordinates become one, see `podium.episodes.proxy.log_proxy`
     constant : added to each propensity before dividing by it; the authors' program adds 1e-6
     past_end : whether a policy's own episode that ends before the logged one is followed past its end, as long as the
         logged one lasts; otherwise the comparison stops there

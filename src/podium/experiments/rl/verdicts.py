@@ -16,12 +16,12 @@ import numpy as np
 
 from podium.columns import Floats
 from podium.compare import compare
-from podium.drafts import Policy
 from podium.experiments.rl.measures import unclear_pairs
 from podium.experiments.rl.plan import ALGORITHMS, Plan, cell_name
 from podium.experiments.rl.readings import Reading, log_probabilities
 from podium.experiments.runner import Arrays, Cell, load
 from podium.log import Log
+from podium.policies.drafts import Policy
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}
 # Name -> (`verdicts` of `compare`, whether the policies are declared as proxies).

@@ -117,7 +117,7 @@ def load_bandit(name: str) -> Bandit:
     module, colon, function = name.partition(":")
     if not colon:
         return example(name)
-    from podium.specs import load_object
+    from podium.policies.specs import load_object
 
     reward = load_object(module, function, "reward function")
     if not callable(reward):

@@ -11,8 +11,8 @@ import numpy as np
 
 from podium.columns import Codes, Floats, factorize, first_rows
 from podium.log import Log
-from podium.pairs import pair_indices
 from podium.policies import PolicySet
+from podium.verdicts.pairs import pair_indices
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from podium.batches import Batch, slices
+from podium.engines.batches import Batch, slices
 from podium.engines.memory import MemoryRows
+from podium.engines.sums import Sums
 from podium.estimators import Estimator
 from podium.large import Large, ScannedRows
 from podium.states import StateComparison, states_in_passes
-from podium.sums import Sums
 
 
 def policies_at_a_glance(large: Large) -> Sums:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from podium.errors import PodiumError
-from podium.forms import draft_policy
 from podium.log import Log
 from podium.policies import PolicyRows, align
+from podium.policies.forms import draft_policy
 
 
 def resolve_behavior(log: Log, behavior: Any, seed: int = 0) -> tuple[Log, PolicyRows, Any]:
     """The behaviour policy on the log's rows, the log over an action space that holds its actions, and the
     `PropensityEstimate` if it was estimated."""
-    from podium.estimated import estimate_propensities
+    from podium.propensities.estimated import estimate_propensities
 
     asked = isinstance(behavior, str) and behavior not in log.columns and behavior.partition(":")[0] == "estimate"
     if asked or hasattr(behavior, "belief"):
@@ -38,6 +38,6 @@ def named_model(spec: str) -> Any:
     module, colon, member = name.partition(":")
     if not colon:
         return name or None
-    from podium.specs import load_object
+    from podium.policies.specs import load_object
 
     return load_object(module, member, "model of the propensities")

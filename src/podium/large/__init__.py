@@ -12,17 +12,17 @@ import numpy as np
 
 from podium.baselines import fit_baseline, takes_actions
 from podium.columns import Codes, Floats, sort_key
-from podium.drafts import Policy
 from podium.engines.arrow import LazyColumns, label_codes, numbers
+from podium.engines.kernel import answer
 from podium.engines.memory import MemoryRows
+from podium.engines.reading import NewActions, Reader, columns_needed, prepare_policy
+from podium.engines.sums import UNITS, Question, Sums
 from podium.errors import BadRows, PodiumError, listed
 from podium.estimate import prepare
-from podium.kernel import answer
 from podium.log import Log
 from podium.policies import FULL_HINT, PolicyRows, PolicySet, align, named_policies
-from podium.reading import NewActions, Reader, columns_needed, prepare_policy
+from podium.policies.drafts import Policy
 from podium.scan import HEAD, SMALL, ScannedLog
-from podium.sums import UNITS, Question, Sums
 
 NEAR = 0.03  # policies whose squared difference is a smaller share of their squares get a column of their own
 T = TypeVar("T")

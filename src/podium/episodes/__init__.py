@@ -2,7 +2,7 @@
 
 The state is the first observation, the action is the whole sequence of actions, the reward is the return up to a
 horizon. Policies that act deterministically have no probabilities of sequences; a proxy stands for them
-(`podium.proxy`), taken at the LOGGED observations, so that no simulator is needed.
+(`podium.episodes.proxy`), taken at the LOGGED observations, so that no simulator is needed.
 
 Scales. IPS and DRE use pi/p alone, which is computed from logarithms, so that probabilities of 1e-300 do no harm.
 LDE and DiM use pi itself: a proxy of 1e-8 beside one of 1 counts for nothing, and is meant to. Only where every
@@ -20,23 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.actors import Actor, as_actor
-from podium.bounds import HINT, Bounds, bounds_of, is_discrete
 from podium.columns import Codes, Floats
 from podium.compare import compare as compare_policies
 from podium.comparison import Comparison
-from podium.drafts import Policy
+from podium.episodes.actors import Actor, as_actor
+from podium.episodes.bounds import HINT, Bounds, bounds_of, is_discrete
+from podium.episodes.proxy import Coordinates, log_proxy
+from podium.episodes.recordings import Episode, as_episodes
+from podium.episodes.rollouts import record
+from podium.episodes.steps import read
+from podium.episodes.trajectories import trajectory_terms
 from podium.errors import PodiumError, count, listed, show_value
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
 from podium.estimators import EPISODIC
 from podium.log import LARGEST, SMALLEST, Log
-from podium.proxy import Coordinates, log_proxy
-from podium.recordings import Episode, as_episodes
-from podium.rollouts import record
-from podium.steps import read
+from podium.policies.drafts import Policy
 from podium.study import log_warnings
-from podium.trajectories import trajectory_terms
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]
 
@@ -68,7 +68,7 @@ def compare(
         that the episodes name. By default the names in `Episode.behavior`. Without it IPS and DRE are unavailable
     bounds : (low, high) of the actions, a Gymnasium space or environment; by default those of the recording or models
     horizon : steps that count; by default whole episodes
-    coordinates : how several coordinates of an action are averaged; see `podium.proxy.log_proxy`
+    coordinates : how several coordinates of an action are averaged; see `podium.episodes.proxy.log_proxy`
     probabilities : "proxy", "density", or "auto": densities where every policy offers them, else the proxy for all
     estimator : what ranks; LDE did best in the paper
     options : those of `podium.compare`
@@ -96,7 +96,7 @@ def evaluate(
     estimators: str | Sequence[Any] = tuple(EPISODIC),
     **options: Any,
 ) -> Estimates:
-    """The values of policies by importance sampling on episodes: TIS, PDIS, WIS, PDWIS (`podium.trajectories`).
+    """The values of policies by importance sampling on episodes: TIS, PDIS, WIS, PDWIS (see `trajectories.py`).
 
     They need the probability, or density, of every logged step: policies with `log_prob(observations, actions)`, or
     functions of the two, and the behaviour policy likewise, or `Episode.propensities`. The other methods of

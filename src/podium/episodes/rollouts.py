@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.actors import batch_predict, load_spec
-from podium.bounds import bounds_of, is_discrete
+from podium.episodes.actors import batch_predict, load_spec
+from podium.episodes.bounds import bounds_of, is_discrete
+from podium.episodes.recordings import Episode
+from podium.episodes.sb3 import seeded
 from podium.errors import MissingExtra, PodiumError, show_value
-from podium.recordings import Episode
-from podium.sb3 import seeded
 
 
 def record(

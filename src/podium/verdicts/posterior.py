@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.columns import Codes, Floats
-from podium.evidence import Evidence
-from podium.pairs import degrees_of_freedom, pair_power_sums, pair_variance
-from podium.prior import Kernels, build_kernels, fit_scales
+from podium.verdicts.evidence import Evidence
+from podium.verdicts.pairs import degrees_of_freedom, pair_power_sums, pair_variance
+from podium.verdicts.prior import Kernels, build_kernels, fit_scales
 
 WHOLE_ROWS = 2000  # the longest log that is inverted at once
 BLOCK_ROWS = 1000  # of longer logs

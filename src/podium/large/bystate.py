@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.batches import Batch, slices, state_slices, whole_states
 from podium.columns import Column, Floats, plain, sort_key
-from podium.pairs import pair_indices
+from podium.engines.batches import Batch, slices, state_slices, whole_states
+from podium.verdicts.pairs import pair_indices
 
 LISTED = 20_000  # states that are listed; of more, those with the most rows
 

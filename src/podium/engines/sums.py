@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.batches import Batch
 from podium.columns import Codes, Floats
+from podium.engines.batches import Batch
 from podium.moments import GroupSums, Moments
 
 BUCKETS = 1024  # random groups of rows for resampling

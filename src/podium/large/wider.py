@@ -11,15 +11,15 @@ from functools import partial
 
 import numpy as np
 
-from podium.batches import Batch, slices
 from podium.columns import Floats
+from podium.engines.batches import Batch, slices
+from podium.engines.sums import BUCKETS, Sums, group_by, near_moments, row_buckets
 from podium.errors import PodiumError, Unavailable
 from podium.estimate import MethodResult
 from podium.estimators import Estimator
-from podium.findings import Pairwise
 from podium.large import Large
+from podium.large.findings import Pairwise
 from podium.moments import GroupSums, Moments
-from podium.sums import BUCKETS, Sums, group_by, near_moments, row_buckets
 from podium.terms import Ratio, no_model, refuse_weightless
 
 

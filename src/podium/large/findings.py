@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from podium.columns import Codes, Floats
+from podium.engines.sums import ELSEWHERE, Sums, family
 from podium.errors import PodiumError, Unavailable
 from podium.estimate import MethodResult
 from podium.estimators import DRE, LDE, Estimator
-from podium.gated import Path, looks_uniform
 from podium.large import Large
 from podium.moments import GroupSums, Moments
-from podium.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 from podium.policies import PolicySet
-from podium.sums import ELSEWHERE, Sums, family
+from podium.verdicts.gated import Path, looks_uniform
+from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 
 
 def kept_by(estimator: Estimator, duplicates: str | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.columns import Floats
-from podium.pairs import pair_indices, pair_variance
+from podium.verdicts.pairs import pair_indices, pair_variance
 
 DRAWS = 10_000
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from podium.columns import Column, Floats, factorize, first_rows, labels_column, numbers_column, plain
+from podium.episodes.recordings import Episode
 from podium.errors import PodiumError, show_value
 from podium.io import have, read_columns
-from podium.recordings import Episode
 
 
 def read(

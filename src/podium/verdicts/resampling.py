@@ -8,8 +8,8 @@ from podium.bootstrap import piece_sums
 from podium.columns import Floats
 from podium.estimate import TIE, MethodResult
 from podium.moments import GroupSums
-from podium.pairs import pair_indices
 from podium.verdicts import Judgement
+from podium.verdicts.pairs import pair_indices
 
 DRAWS = 2000
 LABELS = {

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.columns import Codes, Floats
-from podium.evidence import Evidence
+from podium.verdicts.evidence import Evidence
 
 FIT_ROWS = 250  # rows that the variances are fitted on
 DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart

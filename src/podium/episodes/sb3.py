@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.bounds import is_discrete
-from podium.drafts import Draft, Policy, read_actions
+from podium.episodes.bounds import is_discrete
 from podium.errors import MissingExtra, PodiumError, count
 from podium.log import Log
+from podium.policies.drafts import Draft, Policy, read_actions
 
 ALGORITHMS = ("A2C", "DDPG", "DQN", "PPO", "SAC", "TD3")
 TRUST = "a model.zip runs code when it is loaded: use only files that you trust"

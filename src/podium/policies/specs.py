@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from podium.drafts import Policy
 from podium.errors import MissingExtra, PodiumError
 from podium.frames import ColumnTable
 from podium.log import Log
+from podium.policies.drafts import Policy
 
 FORMS = (
     "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops, "
@@ -31,7 +31,7 @@ def parse_spec(spec: str, log: Log) -> Policy:
     if head in ("column", "constant", "sql") and rest:
         return Policy(rest, kind=head)
     if head == "sb3":
-        from podium.sb3 import load_model
+        from podium.episodes.sb3 import load_model
 
         return Policy(load_model(spec), kind="model")
     if head == "vw" and rest:

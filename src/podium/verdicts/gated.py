@@ -31,9 +31,9 @@ from podium.columns import Codes, Floats, factorize, group_sums
 from podium.estimators import DRE, LDE, Estimator
 from podium.log import Log
 from podium.moments import Moments, merge
-from podium.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
+from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 
 FEW_ROWS = 50  # below this LDE is not trusted
 ALARM = 3.0  # |T_p| above this: the logger seems to seek reward

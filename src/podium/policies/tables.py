@@ -16,10 +16,10 @@ from podium.columns import (
     plain,
     to_array,
 )
-from podium.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
 from podium.errors import PodiumError, count, refuse_rows, show_value
 from podium.frames import ColumnTable, frame_to_columns
 from podium.log import Log
+from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
 
 MISSING = object()
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.belief import HIDDEN
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
-from podium.gated import ALARM, Gates, Signals, gated
 from podium.log import Log
 from podium.policies import PolicySet
-from podium.resampling import LABELS, classical
+from podium.propensities.belief import HIDDEN
 from podium.scan import ScannedLog
 from podium.verdicts import Judgement
+from podium.verdicts.gated import ALARM, Gates, Signals, gated
+from podium.verdicts.resampling import LABELS, classical
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, *LABELS)
@@ -103,8 +103,8 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
     """The posterior of every difference as a judgement."""
     from threadpoolctl import threadpool_limits
 
-    from podium.evidence import gather
-    from podium.posterior import posterior
+    from podium.verdicts.evidence import gather
+    from podium.verdicts.posterior import posterior
 
     gates = Gates(log, policies)
     t_p = gates.t_p

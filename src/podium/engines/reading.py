@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from podium.batches import Batch
 from podium.columns import Codes, Column, Floats, labels_column, to_array
-from podium.drafts import Draft, Policy, check_draft, check_sums, read_actions, read_cells
+from podium.engines.batches import Batch
 from podium.errors import PodiumError, listed, refuse_rows
-from podium.forms import draft_policy, guess_kind
 from podium.frames import ColumnTable, frame_to_columns
 from podium.log import Log, Roles, states_given
 from podium.policies import PolicyRows, align
-from podium.tables import index_as_column
+from podium.policies.drafts import Draft, Policy, check_draft, check_sums, read_actions, read_cells
+from podium.policies.forms import draft_policy, guess_kind
+from podium.policies.tables import index_as_column
 
 
 class NewActions(PodiumError):
@@ -207,7 +207,7 @@ def action_labels(actions: tuple[Any, ...], codes: Codes) -> Column:
 def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
     """A policy of any form in the form in which batches can ask it, given the first rows as a log."""
     if isinstance(given, str):
-        from podium.specs import parse_spec
+        from podium.policies.specs import parse_spec
 
         given = Policy(given, kind="column") if given in log.columns else parse_spec(given, log)
     policy: Policy = given if isinstance(given, Policy) else Policy(given)

@@ -17,9 +17,9 @@ import numpy as np
 
 from podium.columns import Codes, factorize, labels_column, match_label, plain
 from podium.errors import PodiumError, count, listed, refuse_rows
-from podium.forms import draft_policy
 from podium.log import AGREE, Log, available, states_given
 from podium.policies import align
+from podium.policies.forms import draft_policy
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The kernel: batches of rows become sums, and all that a large log is asked follows from them.
 
 With c rows in state s, the leave-one-out residual of a row is c/(c-1) x_n - sum_s x/(c-1), and N/(N-1) x_n where the
-row is alone in its state: x_n is the reward, centred and scaled (see `podium.sums`).
+row is alone in its state: x_n is the reward, centred and scaled (see `podium.engines.sums`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.batches import Batch, join, slices, state_slices, whole_states
 from podium.columns import Codes, Floats
+from podium.engines.batches import Batch, join, slices, state_slices, whole_states
+from podium.engines.sums import ELSEWHERE, Gaps, Question, Sums, group_by, row_sums, sum_columns
 from podium.moments import GroupSums
-from podium.sums import ELSEWHERE, Gaps, Question, Sums, group_by, row_sums, sum_columns
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 AGREE = 1e-6

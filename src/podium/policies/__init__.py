@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from podium.columns import Codes, Floats
-from podium.drafts import Draft, Policy
 from podium.errors import PodiumError, count, listed, refuse_rows
-from podium.forms import draft_policy
 from podium.log import AGREE, Log
+from podium.policies.drafts import Draft, Policy
+from podium.policies.forms import draft_policy
 
 
 class HasColumns(Protocol):

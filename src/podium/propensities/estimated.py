@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from podium.baselines import clone
-from podium.belief import HIDDEN, Belief, examine
 from podium.columns import Codes, Floats, factorize, first_rows
 from podium.errors import MissingExtra, PodiumError
-from podium.forms import call
 from podium.frames import columns_to_frame
 from podium.log import Log
+from podium.policies.forms import call
+from podium.propensities.belief import HIDDEN, Belief, examine
 
 FOLDS = 5
 POWERS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
@@ -41,7 +41,7 @@ class PropensityEstimate:
     behavior : (N, A) p(a|s_n) out of fold, columns as in the log's action space
     propensities : (N,) p of the logged actions
     model : the classifier's name
-    belief : the figures that speak for and against it (see `podium.belief`)
+    belief : the figures that speak for and against it (see `podium.propensities.belief`)
     log : the log with this behaviour policy, labelled as estimated
     """
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.bounds import Bounds, bounds_of, is_discrete
 from podium.columns import Floats
+from podium.episodes.bounds import Bounds, bounds_of, is_discrete
 from podium.errors import PodiumError, count, show_value
 
 PARTS = ("observations", "actions", "rewards")

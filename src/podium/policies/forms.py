@@ -15,11 +15,11 @@ from podium.columns import (
     plain,
     to_array,
 )
-from podium.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
 from podium.errors import PodiumError, listed, show_value
 from podium.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
 from podium.log import Log, available
-from podium.tables import read_table
+from podium.policies.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.tables import read_table
 
 
 def draft_policy(name: str, policy: Any, log: Log) -> Draft:
@@ -28,7 +28,7 @@ def draft_policy(name: str, policy: Any, log: Log) -> Draft:
         if policy in log.columns:
             policy = Policy(policy, kind="column")
         else:
-            from podium.specs import parse_spec  # SPEC strings build policies of the kinds known here
+            from podium.policies.specs import parse_spec  # SPEC strings build policies of the kinds known here
 
             policy = parse_spec(policy, log)
     if not isinstance(policy, Policy):
@@ -109,7 +109,7 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
             hint="say what it is with podium.Policy(x, kind=...).",
         )
     if hasattr(model, "action_space") and hasattr(model, "observation_space"):
-        from podium.sb3 import read_model_choices
+        from podium.episodes.sb3 import read_model_choices
 
         return read_model_choices(name, model, log)
     if is_regressor(model):
@@ -179,7 +179,7 @@ def read_logged(name: str, policy: Policy, log: Log) -> Draft:
 
 
 def read_sql(name: str, policy: Policy, log: Log) -> Draft:
-    from podium.sql import chosen_actions
+    from podium.policies.sql import chosen_actions
 
     return read_actions(name, Policy(chosen_actions(name, str(policy.source), log)), log)
 
