@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
 from podium.calibration.families import FAMILIES
-from podium.calibration.trials import LEVEL, POLICIES, one_thread, said
+from podium.calibration.trials import LEVEL, POLICIES, pool_of, said
 from podium.columns import Floats
 from podium.compare import compare
 from podium.planning import planning_variance, rows_needed
@@ -96,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
     tasks = [(name, w, options.logs, options.seed) for name in BENIGN for w in range(options.worlds)]
-    with ProcessPoolExecutor(options.workers, initializer=one_thread) as pool:
+    with pool_of(options.workers) as pool:
         found = [entry for part in pool.map(measure, tasks) for entry in part]
     print(report(found))
 

@@ -12,7 +12,6 @@ import argparse
 import os
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 
 from podium.calibration.long_logs import LOGS
 from podium.calibration.tables import cells, reliability, show_bin
-from podium.calibration.trials import LEVEL, POLICIES, Trial, one_thread
+from podium.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.calibration.worlds import Draw, forget
 from podium.columns import Floats
 from podium.estimators import LDE
@@ -157,7 +156,7 @@ def simulate(names: Iterable[str], rows: Sequence[int], logs: int, seed: int, wo
         return [
             trial for trials in counted(map(trials_of, tasks), "large logs", len(tasks), "logs") for trial in trials
         ]
-    with ProcessPoolExecutor(workers, initializer=one_thread) as pool:
+    with pool_of(workers) as pool:
         return [
             trial
             for trials in counted(pool.map(trials_of, tasks), "large logs", len(tasks), "logs")

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -95,12 +96,17 @@ def simulate(families: Iterable[str], rows: Sequence[int], logs: int, seed: int,
     tasks = [(f, n, rep, seed) for n in sorted(rows, reverse=True) for f in families for rep in range(logs)]
     if workers == 1:
         return list(counted(map(run_one, tasks), "calibration", len(tasks), "logs"))
-    with ProcessPoolExecutor(workers, initializer=one_thread) as pool:
+    with pool_of(workers) as pool:
         try:
             return list(counted(pool.map(run_one, tasks, chunksize=2), "calibration", len(tasks), "logs"))
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def pool_of(workers: int) -> ProcessPoolExecutor:
+    """Fresh processes: a copy of this one would inherit locks of threads that it does not have."""
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=one_thread)
 
 
 def one_thread() -> None:
