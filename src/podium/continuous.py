@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,6 +73,12 @@ class ContinuousLog:
     densities: Floats | None = None
     units: Any = None
     log: Log = field(init=False)  # the same rows, with actions as labels
+
+    if TYPE_CHECKING:  # anything that reads as a column is welcome; the fields hold what was read
+
+        def __init__(
+            self, states: Any, actions: Any, rewards: Any, densities: Any = None, units: Any = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         array = to_array(self.actions)

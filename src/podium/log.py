@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,21 @@ class Log:
     engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
+
+    if TYPE_CHECKING:  # anything that reads as a column is welcome; the fields hold what was read
+
+        def __init__(
+            self,
+            states: Any,
+            actions: Any,
+            rewards: Any,
+            propensities: Any = None,
+            behavior: Any = None,
+            action_space: Sequence[Any] = (),
+            times: Any = None,
+            units: Any = None,
+            **details: Any,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")

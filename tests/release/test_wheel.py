@@ -28,6 +28,8 @@ log = podium.Log([0, 0, 1, 1], ["a", "b", "a", "b"], [1.0, 0.1, 0.9, 0.2])
 result: podium.Comparison = podium.compare(log, {"a": "constant:a", "b": "constant:b"}, level=0.9)
 best: str = result.best
 low: float | None = result.pairs[0].interval.low if result.pairs[0].interval is not None else None
+continuous = podium.continuous.ContinuousLog([0, 1], [0.1, 0.5], [1.0, 0.5], densities=[1.0, 1.0])
+episode = podium.episodes.Episode([[0.0], [0.5]], [0.1, 0.2], [1.0, 2.0])
 rows: int | None = podium.plan(log, {"a": "constant:a", "b": "constant:b"}, difference=0.1).pairs[0].rows_80
 """
 WRONG = "import podium\n\nbest: int = podium.compare(podium.Log([0], ['a'], [1.0])).best\n"
@@ -81,8 +83,9 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"podium", f"podium-{podium.__version__}.dist-info"}
     assert "podium/py.typed" in names
     assert [name for name in names if name.endswith("LICENSE")]
-    tracked = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src" / "podium").rglob("*.py")}
-    assert tracked - set(names) == set()
+    files = [p for p in (ROOT / "src" / "podium").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    assert {p.relative_to(ROOT / "src").as_posix() for p in files} - set(names) == set()
+    assert {"podium/report/page.css", "podium/report/page.js"} <= set(names)
 
 
 def test_the_metadata_names_the_version_and_few_requirements(wheel: Path) -> None:

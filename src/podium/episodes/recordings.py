@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,19 @@ class Episode:
     behavior: str | None = None
     bounds: Bounds | None = None
     propensities: Floats | None = None
+
+    if TYPE_CHECKING:  # anything that reads as an array is welcome; the fields hold what was read
+
+        def __init__(
+            self,
+            observations: Any,
+            actions: Any,
+            rewards: Any,
+            terminated: bool | None = None,
+            behavior: str | None = None,
+            bounds: Any = None,
+            propensities: Any = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         rewards = numeric("rewards", self.rewards)
