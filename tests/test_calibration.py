@@ -113,6 +113,24 @@ def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_al
     assert not any(t.claims["before"].any() for t in view)
 
 
+LOGGED = ("p at logged", "both at logged")
+
+
+def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
+    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=2, views=LOGGED)
+    made = np.concatenate([t.claims["now"] for t in trials])
+    truth = np.concatenate([np.sign(t.truth) for t in trials])
+    assert (made != 0).mean() >= 0.5
+    assert (made[made != 0] == truth[made != 0]).all()
+    assert np.mean([(t.claims["before"] != 0).mean() for t in trials]) <= 0.1
+
+
+def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
+    names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
+    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=2, views=LOGGED)
+    assert not any(t.claims["now"].any() for t in trials)
+
+
 @pytest.mark.slow
 def test_no_family_of_large_logs_is_wrong_more_often_than_stated() -> None:
     trials = large.simulate(large.LOGS, (25_000,), logs=40, seed=12, workers=2)

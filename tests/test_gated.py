@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import fsum, log, sqrt
 from typing import Any
@@ -17,6 +18,7 @@ from podium.policies import resolve_policies
 from podium.verdicts import gated as gated_module
 from podium.verdicts.gated import LONELY, Gates, bounded_products, policy_products
 from podium.verdicts.pairs import pair_variance
+from podium.verdicts.unseen import BY_LOG, REWARDS_UNSEEN, Weights
 
 approx = pytest.approx
 
@@ -360,3 +362,62 @@ def test_with_propensities_rows_alone_in_their_state_count() -> None:
     (pair,) = podium.compare(known, BOTH).pairs
     assert pair.std_error is not None
     assert abs(pair.difference) > 0.2  # wrong propensities are believed: nothing here can tell
+
+
+def seeker(rows: int = 24_000, hidden: float = 0.0) -> tuple[podium.Log, dict[str, Any]]:
+    """The logger likes the good action; p at the logged action, every row its own state. `hidden` goes unlogged."""
+    rng = np.random.default_rng(5)
+    likes = rng.uniform(0.3, 0.9, rows)
+    played = (rng.random(rows) < likes).astype(int)
+    p = np.where(played == 1, likes, 1 - likes)
+    log = podium.Log(np.arange(rows), played, rng.normal(size=rows) + 0.8 * played, p, action_space=(0, 1, 2))
+    good = np.column_stack([np.full(rows, 0.1), np.full(rows, 0.9 - hidden), np.full(rows, hidden)])
+    return log, {"good": good, "bad": good[:, [1, 0, 2]] if not hidden else np.eye(3)[np.zeros(rows, dtype=int)]}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_long_log_with_p_at_the_logged_action_speaks_for_itself(whole: bool) -> None:
+    log, policies = seeker()
+    if not whole:
+        policies = {name: p[np.arange(len(log)), log.action_codes] for name, p in policies.items()}
+    result = podium.compare(log, policies)
+    (pair,) = result.pairs
+    assert (pair.verdict, pair.path) == ("better", "DRE")
+    assert pair.difference == approx(0.64, abs=0.05)
+    assert BY_LOG in result.settings["notes"]
+    assert result.settings["assumes"].endswith(REWARDS_UNSEEN)
+    weights = np.column_stack([p[np.arange(len(log)), log.action_codes] for p in seeker()[1].values()])
+    weights /= log.propensities[:, None]
+    missing = (1 - weights.mean(axis=0)) ** 2 + weights.var(axis=0) / len(log)
+    assert pair.std_error == approx(3 * log.rewards.std() * np.sqrt(missing.sum()))
+
+
+def test_a_long_log_that_has_not_seen_what_a_policy_does_says_so() -> None:
+    log, policies = seeker(hidden=0.2)
+    result = podium.compare(log, policies)
+    (pair,) = result.pairs
+    assert pair.verdict == "cannot tell"
+    assert re.search(
+        r"only the logged actions' propensities are known, and the log has not seen all that 'good' does, or its "
+        r"propensities are wrong: mean weight 0\.\d+, not 1$",
+        pair.reasons[0],
+    )
+    assert BY_LOG not in result.settings["notes"]
+
+
+def test_what_weights_leave_open() -> None:
+    n = 40_000
+    w = Weights(
+        ("right", "rounded", "by chance", "lacks", "off", "one row"),
+        n,
+        total=n * np.array([1.0, 1.009, 0.97, 0.9, 0.97, 1.0]),
+        squares=n * np.array([2.0, 1.0182, 0.97**2 + 4.0, 0.9**2 + 100.0, 0.97**2 + 0.01, 20.0]),
+        largest=np.array([5.0, 2.0, 30.0, 30.0, 2.0, 300.0]),
+    )
+    assert w.doubts[:3] == ["", "", ""]
+    assert "mean weight 0.9, not 1" in w.doubts[3]
+    assert "mean weight 0.97, not 1" in w.doubts[4]
+    assert w.doubts[5] == "a single row has 11% of the squared weights of 'one row'"
+    errors = w.errors(np.array([0, 0, 3]), np.array([2, 3, 4]))
+    assert errors[0] == approx(3 * np.sqrt(1 / n + 0.03**2 + 4 / n))
+    assert np.isnan(errors[1:]).all()

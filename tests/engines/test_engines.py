@@ -88,6 +88,29 @@ VARIANTS: dict[str, tuple[pa.Table, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("unseen", [0.0, 0.3])
+def test_weights_speak_for_what_is_not_known_on_every_engine(unseen: float, engine: str, open_table: OPENERS) -> None:
+    """A logger that seeks reward, with p at the logged actions; part of what 'p1' does may never be logged."""
+    rng = np.random.default_rng(8)
+    good = rng.random(ROWS) < 0.7
+    action = np.where(good, "call", rng.choice(["mail", "none", "sms"], ROWS))
+    columns = {
+        "state": np.arange(ROWS),
+        "action": action,
+        "propensity": np.where(good, 0.7, 0.1),
+        "reward": rng.normal(size=ROWS) + good,
+        "pi_p0": np.where(good, 0.1, 0.3),
+        "pi_p1": np.where(good, 0.85 - unseen, 0.05),
+    }
+    rows = pa.table(columns)
+    wanted = podium.compare(open_table(rows, "memory", state="state"))
+    found = podium.compare(open_table(rows, engine, state="state"))
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+    (pair,) = found.pairs
+    assert (pair.verdict, pair.path) == ("cannot tell" if unseen else "better", "DRE")
+    assert ("has not seen all that 'p1' does" in " ".join(pair.reasons)) == bool(unseen)
+
+
 @pytest.mark.parametrize("asked", ["compare", "check", "states", "plan"])
 def test_answers_show_themselves(asked: str, engine: str, open_table: OPENERS) -> None:
     found = ASKED[asked](open_table(table(), engine, state="state"))

@@ -107,16 +107,16 @@ def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
     return log, policies
 
 
-def trials_of(task: tuple[str, int, int, int]) -> list[Trial]:
-    """One log under every view, judged by every rule."""
-    name, rows, repetition, seed = task
+def trials_of(task: tuple[str, int, int, int, tuple[str, ...]]) -> list[Trial]:
+    """One log under every view asked for, judged by every rule."""
+    name, rows, repetition, seed, views = task
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), rows, repetition])
     draw = LOGS[name](rng, rows, POLICIES)
     i, j = pair_indices(len(draw.policies))
     truth = draw.values[i] - draw.values[j]
     truth = np.where(np.abs(truth) < 1e-9 * max(1.0, float(np.abs(draw.values).max())), 0.0, truth)
     found = []
-    for view in VIEWS:
+    for view in views:
         log, policies = seen(draw, view)
         study = examine_large(
             open_large(log, policies), LDE, "mean", verdicts="gated", ranker=None, duplicates=None, bootstrap=0,
@@ -150,8 +150,10 @@ def claims_of(judgement: Judgement) -> Floats:
     return np.where(adjusted <= 1 - LEVEL, np.sign(p - 0.5), 0.0)
 
 
-def simulate(names: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int) -> list[Trial]:
-    tasks = [(name, n, repetition, seed) for n in rows for name in names for repetition in range(logs)]
+def simulate(
+    names: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int, views: Sequence[str] = VIEWS
+) -> list[Trial]:
+    tasks = [(name, n, repetition, seed, tuple(views)) for n in rows for name in names for repetition in range(logs)]
     if workers == 1:
         return [
             trial for trials in counted(map(trials_of, tasks), "large logs", len(tasks), "logs") for trial in trials
@@ -191,7 +193,7 @@ def report(trials: Sequence[Trial]) -> str:
     out += ["", "Reliability of P(better) where policies differ: share right (pairs, SE by log); ! = below its edge"]
     for view in VIEWS:
         part = [t for t in trials if t.family.endswith(f" | {view}") and t.truth.any()]
-        for rule in rules:
+        for rule in rules if part else []:
             out.append(f"  {view:20s}{rule:8s}" + "  ".join(show_bin(*x) for x in reliability(part, rule)))
     return "\n".join(out)
 
@@ -208,12 +210,13 @@ def main(arguments: Any = None) -> None:
     parser.add_argument("--logs", type=int, default=200, help="per family (default: %(default)s)")
     parser.add_argument("--rows", type=int, nargs="+", default=[25_000])
     parser.add_argument("--families", nargs="*", default=[""], help="by (part of) their names")
+    parser.add_argument("--views", nargs="*", default=VIEWS, choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=File, help="write the table to a file")
     options = parser.parse_args(arguments)
     names = [n for n in LOGS if any(part in n for part in options.families)]
-    text = report(simulate(names, options.rows, options.logs, options.seed, options.workers))
+    text = report(simulate(names, options.rows, options.logs, options.seed, options.workers, options.views))
     print(text)
     if options.out:
         write_text(options.out, text + "\n")

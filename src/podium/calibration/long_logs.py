@@ -88,6 +88,19 @@ def following(rng: Generator, world: World) -> World:
     return replace(world, behavior=0.02 / a + 0.98 * softmax(promise * side), policies=policies)
 
 
+def hide(rng: Generator, world: World, p: float, most: float, prize: float) -> World:
+    """Two more actions, a prize and a loss: the logger plays each with probability p, policies with up to `most`."""
+    k, states, _ = world.policies.shape
+    worth = np.broadcast_to(world.rewards.mean() + np.array([prize, -prize]), (states, 2))
+    share = np.broadcast_to(most * rng.random((k, 1, 2)), (k, states, 2))
+    return replace(
+        world,
+        rewards=np.column_stack([worth, world.rewards]),
+        behavior=np.column_stack([np.full((states, 2), p), (1 - 2 * p) * world.behavior]),
+        policies=np.concatenate([share, (1 - share.sum(axis=2, keepdims=True)) * world.policies], axis=2),
+    )
+
+
 # --- few states, each met a thousand times ---------------------------------------------------------------------------
 
 
@@ -242,6 +255,20 @@ def grid_risky(rng: Generator, rows: int, k: int) -> Draw:
     return FAMILIES["reward-seeking, risky pairs"].draw(rng, rows, k)
 
 
+@large("500 states, prize at p = 1e-5")
+def hundreds_prize(rng: Generator, rows: int, k: int) -> Draw:
+    """What tells the policies apart are actions that are logged once in four logs."""
+    return hide(rng, smooth_world(rng, k, 2, 6), 1e-5, most=0.2, prize=5.0).log(rng, rows)
+
+
+@large("500 states, a little never logged, ties")
+def hundreds_never(rng: Generator, rows: int, k: int) -> Draw:
+    """Similar policies; what the log shows of them is made up for by actions that it could have shown."""
+    world = smooth_world(rng, k, 2, 6)
+    world = replace(world, policies=0.9 * world.policies[:1] + 0.1 * world.policies)
+    return level(rng, hide(rng, world, 1e-7, most=0.0, prize=3.0)).log(rng, rows)
+
+
 # --- every row has a state of its own --------------------------------------------------------------------------------
 
 
@@ -283,3 +310,8 @@ def pairs_of_rows(rng: Generator, rows: int, k: int) -> Draw:
 @large("500 states, logger follows the state, inert")
 def hundreds_following_inert(rng: Generator, rows: int, k: int) -> Draw:
     return following(rng, inert(smooth_world(rng, k, 2, 4))).log(rng, rows)
+
+
+@large("own states, actions never logged")
+def own_never(rng: Generator, rows: int, k: int) -> Draw:
+    return unrepeated(hide(rng, endless(rng, rows, k), 1e-7, most=0.1, prize=3.0), rng, rows)

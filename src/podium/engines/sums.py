@@ -109,6 +109,11 @@ class Question:
     def columns(self) -> int:
         return self.policies + len(self.near)
 
+    @property
+    def by_log(self) -> bool:
+        """Some probabilities are known at the logged actions alone, where DRE's error may have to come from the log."""
+        return self.gates and self.propensities and not (self.full and self.behavior)
+
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
@@ -171,8 +176,11 @@ def row_sums(batch: Batch, question: Question, data: Gaps) -> Sums:
             codes = codes if part is None else codes[part]
             moments[f"{name} pieces"] = group_by(codes, terms, pieces)
         moments[f"{name} terms"] = near_moments(terms, question.policies)  # which overwrites the terms
-    if question.coverage:
-        coverage(batch, question, data, add, top)
+    if question.coverage or question.by_log:
+        weight = policy_weights(batch, data, add, top)
+        if question.coverage:
+            terms = np.abs(data.x[:, None] * weight)
+            add["terms"], top["terms"] = terms.sum(axis=0), terms.max(axis=0)
     if question.full and question.gates:
         implied(batch, question, add)
     return Sums(add, top, moments)
@@ -254,14 +262,13 @@ def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
         return z ^ (z >> np.uint64(31))
 
 
-def coverage(batch: Batch, question: Question, data: Gaps, add: dict[str, Floats], top: dict[str, Floats]) -> None:
-    """Sums and largest of each policy's weights and of its absolute terms."""
+def policy_weights(batch: Batch, data: Gaps, add: dict[str, Floats], top: dict[str, Floats]) -> Floats:
+    """(n, K) each policy's weights pi/p; their sums, their squares' sums and the largest are added."""
     weight = batch.policy if data.inverse is None else batch.policy * data.inverse[:, None]
-    terms = np.abs(data.x[:, None] * weight)
     add["weight"] = weight.sum(axis=0)
     add["weight2"] = np.einsum("nk,nk->k", weight, weight)
-    add["terms"] = terms.sum(axis=0)
-    top["weight"], top["terms"] = weight.max(axis=0), terms.max(axis=0)
+    top["weight"] = weight.max(axis=0)
+    return weight
 
 
 def implied(batch: Batch, question: Question, add: dict[str, Floats]) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.columns import Codes, Floats
 from podium.engines.sums import ELSEWHERE, Sums, family
@@ -18,6 +19,7 @@ from podium.moments import GroupSums, Moments
 from podium.policies import PolicySet
 from podium.verdicts.gated import Path, looks_uniform
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
+from podium.verdicts.unseen import Weights
 
 
 def kept_by(estimator: Estimator, duplicates: str | None) -> str:
@@ -211,6 +213,40 @@ class Findings:
     def dre(self) -> Path | None:
         return None if self.knows == "none" else self.path("DRE", self.large.rows, 1.0)
 
+    @cached_property
+    def weights(self) -> Weights | None:
+        """What may be missing of each policy; None where all probabilities are known, or none."""
+        if self.knows == "none" or (self.knows == "full" and self.large.full):
+            return None
+        add, top = self.sums.add, self.sums.top
+        return Weights(self.policies.names, self.large.rows, add["weight"], add["weight2"], top["weight"])
+
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """(P,) pairs of policies that play no action that was never logged in the same state."""
+        i, j = self.pairs.index
+        hidden = self.proxies | (np.sqrt(self.sums.add["unseen"] / self.large.rows) > ELSEWHERE)
+        return np.asarray(~(hidden[i] | hidden[j]))
+
+    @cached_property
+    def by_log(self) -> NDArray[np.bool_]:
+        """(P,) pairs whose error by DRE has to come from the weights."""
+        i, j = self.pairs.index
+        if self.weights is None or self.knows == "estimated":
+            return np.zeros(len(i), dtype=bool)
+        return ~(self.shown | self.proxies[i] | self.proxies[j])
+
+    @property
+    def proxies(self) -> NDArray[np.bool_]:
+        return np.array([p.proxy for p in self.policies], dtype=bool)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """(P,) why such a pair's error cannot be had from them; "" where it can."""
+        i, j = self.pairs.index
+        each = [""] * len(self.policies) if self.weights is None else self.weights.doubts
+        return tuple((each[a] or each[b]) if by else "" for a, b, by in zip(i, j, self.by_log, strict=True))
+
     def path(self, name: str, n: int, units: float) -> Path:
         """Differences and errors by LDE or DRE with the leave-one-out mean of the state as baseline."""
         add, k, large = self.sums.add, len(self.policies), self.large
@@ -237,6 +273,8 @@ class Findings:
             rows=n,
             clusters=clusters,
             values=size * (float(add[f"{name} level"]) + total[:k]) / n + large.centre,
+            by_log=self.by_log if name == "DRE" else None,
+            doubts=self.doubts if name == "DRE" else (),
         )
 
     def clustered(self, gap: Floats, second: Floats, fourth: Floats, clusters: int) -> tuple[Floats, Floats]:
@@ -259,23 +297,19 @@ class Findings:
                 seen = self.pairs.squares(add["seen"], add["seen near"])
                 implied = large.actions * (seen + unseen[i] + unseen[j]) / rows
             return np.asarray(np.sqrt(variance * implied / n))
-        if self.knows == "full" and large.full:
+        if self.weights is None:
             implied = self.pairs.squares(add["H DRE"], add["H DRE near"]) / rows
-        else:  # the logged actions stand for all, where the policies play no other in the same state
-            i, j = self.pairs.index
-            proxies = np.array([p.proxy for p in self.policies])
-            hidden = proxies | (np.sqrt(add["unseen"] / rows) > ELSEWHERE)
-            implied = np.full(len(i), np.nan)
-            known = ~(hidden[i] | hidden[j])
-            if known.any():
-                implied[known] = self.pairs.squares(add["seen/p"], add["seen/p near"])[known] / rows
+        else:
+            implied = np.where(self.by_log, n * self.weights.errors(*self.pairs.index) ** 2, np.nan)
+            if self.shown.any():
+                implied[self.shown] = self.pairs.squares(add["seen/p"], add["seen/p near"])[self.shown] / rows
         return np.asarray(np.sqrt(large.variance / large.size**2 * implied / n))
 
     # --- coverage ------------------------------------------------------------------------------------------------
 
     def covered(self) -> Findings:
         """These with gates and coverage; by a pass of its own where the first one was not asked for them."""
-        if "weight" in self.sums.add and "T_p" in self.sums.add:
+        if "terms" in self.sums.add and "T_p" in self.sums.add:
             return self
         large = replace(self.large)  # a pass may find more pairs that are nearly equal
         return Findings(large, large.ask(large.question(states=True, gates=True, coverage=True), "trust panel"))

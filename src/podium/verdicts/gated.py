@@ -9,11 +9,13 @@ H is what the KNOWN policies imply and the log may not have seen yet: mean_n A s
 mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
 LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
 
-Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with
-the smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. Where policies
-are known at the logged actions alone, H of DRE is had from these if the policies play no other. A row alone in its
+Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with the
+smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. A row alone in its
 state has no such mean. With propensities that of all rows does, since z_b would show the harm; without them nothing
-would show that the logger follows the state, and LDE leaves such rows out.
+would show that the logger follows the state, and LDE leaves such rows out. Where policies or propensities are known at
+the logged actions alone, H of DRE is had from these if the policies play no other in the same state. If they do, DRE's
+error is what their weights pi/p leave open, provided that these show the log to have seen what matters (see
+`podium.verdicts.unseen`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from podium.moments import Moments, merge
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
+from podium.verdicts.unseen import BY_LOG, REWARDS_UNSEEN
 
 FEW_ROWS = 50  # below this LDE is not trusted
 ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
@@ -59,6 +62,8 @@ class Path:
     rows: int
     clusters: int
     values: Floats  # (K,)
+    by_log: NDArray[np.bool_] | None = None  # the design error comes from the weights of the log's rows
+    doubts: tuple[str, ...] = ()  # why it cannot; "" where it can
 
     @property
     def std_error(self) -> Floats:
@@ -227,10 +232,12 @@ def gated(gates: Signals) -> Judgement:
     other = lde if dre is None else dre
     known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
     path = np.where(use_lde | (dre is None), "LDE", "DRE")
+    doubts = other.doubts or ("",) * len(i)
     silent = [
-        why_silent(gates, bool(taken), bool(dre_known), lde.rows)
-        for taken, dre_known in zip(use_lde, known, strict=True)
+        why_silent(gates, bool(taken), bool(dre_known), lde.rows, doubt)
+        for taken, dre_known, doubt in zip(use_lde, known, doubts, strict=True)
     ]
+    by_log = other.by_log is not None and bool((other.by_log & known & ~use_lde).any())
     if any(p.proxy for p in policies):
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
@@ -248,6 +255,10 @@ def gated(gates: Signals) -> Judgement:
         notes.append(f"Rows alone in their state ({gates.left_out:.0%}) say nothing without propensities: left out")
     if not all(p.has_full for p in policies):
         notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
+    assumes = LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward"
+    if by_log:
+        notes.append(BY_LOG)
+        assumes += f"; {REWARDS_UNSEEN}"
     return Judgement(
         procedure="gated",
         difference=np.where(use_lde, lde.difference, other.difference),
@@ -256,7 +267,7 @@ def gated(gates: Signals) -> Judgement:
         path=tuple(path.tolist()),
         silent=tuple(silent),
         values=main.values,
-        assumes=LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward",
+        assumes=assumes,
         notes=tuple(notes),
         figures={"t_p": gates.t_p, "alarm": alarm, "rows": main.rows, "gates": gates},
     )
@@ -272,15 +283,16 @@ def looks_uniform(counts: NDArray[np.int64]) -> bool:
     return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
 
 
-def why_silent(gates: Signals, lde_taken: bool, dre_known: bool, rows: int) -> str:
+def why_silent(gates: Signals, lde_taken: bool, dre_known: bool, rows: int, doubt: str) -> str:
     """Why no claim may be made of a pair; nothing if one may."""
     if lde_taken or dre_known:
         return ""
+    lacks = lacking(gates) + (f", and {doubt}" if doubt else "")
     if is_alarm(gates):
-        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {lacking(gates)}"
+        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {lacks}"
     if rows < FEW_ROWS:
-        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {lacking(gates)}"
-    return f"LDE and DRE disagree, and DRE alone would claim too much: {lacking(gates)}"
+        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {lacks}"
+    return f"LDE and DRE disagree, and DRE alone would claim too much: {lacks}"
 
 
 def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) -> tuple[Floats, Floats, Floats]:
