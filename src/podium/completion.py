@@ -12,7 +12,7 @@ FILES = ("log", "html")
 FOLDERS = ("out", "data_dir")
 # Values that the parser leaves open, because a number or package.module:object may stand there as well.
 VALUES = {
-    "estimator": tuple(FAMILY),
+    "estimator": tuple(dict.fromkeys(name.partition(":")[0] for name in FAMILY)),  # zsh reads a colon as its own
     "verdicts": ("posterior", "gated"),
     "baseline": ("mean", "linear", "state"),
 }
