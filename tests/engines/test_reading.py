@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -345,3 +346,25 @@ def test_interruption_leaves_no_files(tmp_path: Path) -> None:
 
     gc.collect()
     assert [p.name for p in tmp_path.iterdir()] == ["log"]
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+
+
+def test_every_pass_tells_how_far_it_is(tmp_path: Path) -> None:
+    parquet.write_table(table(ROWS), tmp_path / "log.parquet")
+    told: dict[str, int] = {}
+
+    @contextmanager
+    def keep(label: str, total: int) -> Iterator[Callable[[int], None]]:
+        assert total == ROWS
+        told.setdefault(label, 0)
+
+        def advance(rows: int) -> None:
+            told[label] += rows
+
+        yield advance
+
+    podium.compare(scan(tmp_path / "log.parquet", progress=keep), TWO)
+    assert {"rows to their states", "state by state"} <= set(told)
+    assert all(rows > 0 and rows % ROWS == 0 for rows in told.values()), told

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,9 +155,16 @@ class DuckEngine:
 
     def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
-        with self.told(), self.progress(label, self.size) as advance:
-            batches = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
-            return work(counted(batches, advance))
+        with self.told():
+            found = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
+            with closing(self.shown(found, label)) as batches:
+                return work(batches)
+
+    def shown(self, batches: Iterator[pa.RecordBatch], label: str) -> Generator[pa.RecordBatch, None, None]:
+        """Batches with their progress, from the moment when the first one is there."""
+        first = next(batches, None)
+        with self.progress(label, self.size) as advance:
+            yield from counted(chain([] if first is None else [first], batches), advance)
 
     def as_they_lie(
         self, columns: Sequence[str], size: int, more: str = "", then: str = ""
@@ -175,10 +183,12 @@ class DuckEngine:
         needed = dict.fromkeys([*columns, *order.then[1:]])
         file = self.folder / "buckets"
         try:
-            with closing(self.as_they_lie(list(needed), size, more)) as batches:
-                buckets = deal(
-                    batches, file, buckets_for(self.size * (len(needed) + 2)), self.disk_limit or "", self.disk
-                )
+            count = buckets_for(self.size * (len(needed) + 2))
+            with (
+                self.progress("rows to their states", self.size) as advance,
+                closing(self.as_they_lie(list(needed), size, more)) as batches,
+            ):
+                buckets = deal(counted(batches, advance), file, count, self.disk_limit or "", self.disk)
             if buckets is not None:
                 yield from buckets.sorted(order, size)
                 return
