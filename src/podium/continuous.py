@@ -178,7 +178,7 @@ class ContinuousLog:
             ratios = None if self.densities is None else density / self.densities
             if ratios is not None and ratios.max(initial=0.0) > LARGEST:
                 raise PodiumError(f"the weights of {name!r} are too large", hint="leave rows of tiny density out.")
-            made[name] = Policy(density, "probabilities", proxy=True, ratios=ratios)
+            made[name] = Policy(density, "probabilities", proxy=True, ratios=ratios, density=ratios is not None)
         shown = ", ".join(f"{x:.4g}" for x in h)
         notes = [f"Policies are smoothed by the {kernel} kernel with bandwidth {shown}: what is judged are those"]
         if self.densities is not None:

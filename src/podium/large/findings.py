@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.columns import Codes, Floats
 from podium.engines.sums import ELSEWHERE, Sums, family
-from podium.errors import PodiumError, Unavailable
+from podium.errors import Unavailable
 from podium.estimate import MethodResult
 from podium.estimators import DRE, LDE, Estimator
 from podium.large import Large
@@ -162,7 +162,7 @@ class Findings:
             depends = f"{name} averages" in add
             return (0.0 if depends else level), float(based[0]), based[1:]
         if (estimator, rule) not in ((LDE, "latest"), (DRE, "all")):
-            raise PodiumError(
+            raise Unavailable(
                 f'the baseline "state" with duplicates="{rule}" is for logs of up to 20,000 rows',
                 hint="leave duplicates out.",
             )
