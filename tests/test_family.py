@@ -536,3 +536,31 @@ def test_a_value_of_nothing_but_rounding_is_zero() -> None:
         log = rare(0.3, 0, rows)
         log = replace(log, rewards=np.where(log.action_codes == 1, 0.0, log.rewards))
         assert podium.evaluate(log, TWO, "SNIPS").values["one"]["SNIPS"] == 0.0
+
+
+# --- methods that change policies unevenly ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [2000, 20_400])
+@pytest.mark.parametrize("method", ["sgIPS:0.1", "cIPS:10", "SwitchDR:10", "DRos:100", "cDR:10", "sgDR:0.1"])
+def test_no_claim_where_shrinking_takes_unequal_shares(method: str, rows: int) -> None:
+    """The rare action is twice as good, and loses most of its weight."""
+    log = rare(0.01, 0, rows)
+    log = replace(log, rewards=np.where(log.action_codes == 1, 1.0, 0.5) + 0.1 * log.rewards)
+    pair = podium.compare(log, TWO, method, verdicts="paired t").pairs[0]
+    assert pair.verdict == "cannot tell"
+    assert f"{method} takes " in pair.reasons[0]
+
+
+def test_shrinking_that_takes_nothing_may_claim() -> None:
+    log = rare(0.5, 0, 500)
+    log = replace(log, rewards=np.where(log.action_codes == 1, 1.0, 0.5) + 0.1 * log.rewards)
+    assert podium.compare(log, TWO, "cIPS:10", verdicts="paired t").pair("one", "zero").verdict == "better"
+
+
+@pytest.mark.parametrize("procedure", ["paired t", "bootstrap t", "sign flip"])
+def test_the_direct_model_ranks_and_never_claims(procedure: str) -> None:
+    log, policies = sample(300, 3, 2, distinct=30)
+    result = podium.compare(log, policies, "DirectModel", "linear", verdicts=procedure)
+    assert {pair.verdict for pair in result.pairs} == {"cannot tell"}
+    assert "cannot show that the model is wrong" in result.pairs[0].reasons[0]

@@ -83,7 +83,21 @@ def own_errors(terms: RowTerms, samples: int) -> Floats:
         if terms.groups is not None:
             sums.append(GroupSums.of(whole, terms.groups[part], samples, terms.weight(part)))
     scatter = np.diag(merge(sums).scatter() if sums else merge(moments).scatter)
-    return np.sqrt(scatter * samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
+    spread = without_noise(np.sqrt(scatter), term_sizes(terms) * np.sqrt(n))
+    return spread * np.sqrt(samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
+
+
+def term_sizes(terms: RowTerms) -> Floats:
+    """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
+    largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
+    if terms.estimator.rule == "steps":
+        return np.array([np.abs(own).mean() for own in terms.policy])
+    if terms.ratio is not None:
+        return np.full(len(terms.policy), largest)
+    part = slice(0, len(terms.rows))
+    where = part if terms.whole else terms.rows
+    weights = [float(np.sqrt(np.mean(terms.weights(k, part, where) ** 2))) for k in range(len(terms.policy))]
+    return largest * (np.array(weights) + (terms.common is not None))
 
 
 def run_method(terms: RowTerms) -> MethodResult:

@@ -86,6 +86,11 @@ class PolicySet:
     def names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.policies)
 
+    @property
+    def proxies(self) -> bool:
+        """Whether some are scores that stand for probabilities."""
+        return any(p.proxy for p in self.policies)
+
     def __len__(self) -> int:
         return len(self.policies)
 

@@ -143,7 +143,7 @@ class Gates:
         """Differences and errors by one method with the neighbours' baseline."""
         log, policies = self.log, self.policies
         rows = log.latest if estimator.duplicates == "latest" else np.arange(len(log))
-        n, units = len(rows), estimator.reward_units(log.n_actions)
+        n, units = len(rows), estimator.reward_units(log.n_actions, policies.proxies)
         size = float(np.abs(self.residual).max()) or 1.0  # fourth powers of huge or tiny numbers are none
         residual = self.residual[rows] / size
         weight = units * residual
@@ -162,6 +162,7 @@ class Gates:
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
             spread = residual if kind == "LDE" else log.rewards / size
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
+            design *= units / estimator.reward_units(log.n_actions)
         return Path(
             difference=size * (total[i] - total[j]),
             empirical=size * empirical,
@@ -231,7 +232,7 @@ def gated(gates: Signals) -> Judgement:
         why_silent(gates, bool(taken), bool(dre_known), lde.rows)
         for taken, dre_known in zip(use_lde, known, strict=True)
     ]
-    if any(p.proxy for p in policies):
+    if policies.proxies:
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     if gates.left_out == 1:

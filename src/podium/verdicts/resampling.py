@@ -6,12 +6,14 @@ import numpy as np
 
 from podium.bootstrap import piece_sums
 from podium.columns import Floats
+from podium.display import share
 from podium.estimate import FEW, TIE, MethodResult
 from podium.moments import GroupSums
 from podium.verdicts import Judgement
 from podium.verdicts.pairs import pair_indices
 
 DRAWS = 2000
+UNEVEN = 0.03  # shares of two policies' weights, taken by shrinking, that differ by more may make a difference
 LABELS = {
     "paired t": "rows are independent and many enough for a t test; rare rows that matter may be unseen",
     "bootstrap t": "rows are independent and resemble those to come; rare rows that matter may be unseen",
@@ -63,6 +65,11 @@ def no_claim(main: MethodResult, a: int, b: int) -> str:
     """Why the error of a method cannot support a claim of a pair; nothing if it can."""
     if main.effective is not None and (few := min(main.effective[a], main.effective[b])) < FEW:
         return f"Too few rows (or units) carry a policy's weight to show a spread: {few:.2g} effective ones"
+    if main.estimator.rule == "none":
+        return f"The error of {main.estimator.name} is that of the model's fit: it cannot show that the model is wrong"
+    if main.removed is not None and abs(main.removed[a] - main.removed[b]) > UNEVEN:
+        taken = " and ".join(share(float(main.removed[k])) for k in (a, b))
+        return f"{main.estimator.name} takes {taken} of the two policies' weight: what it takes may be the difference"
     return ""
 
 
