@@ -564,3 +564,39 @@ def test_the_direct_model_ranks_and_never_claims(procedure: str) -> None:
     result = podium.compare(log, policies, "DirectModel", "linear", verdicts=procedure)
     assert {pair.verdict for pair in result.pairs} == {"cannot tell"}
     assert "cannot show that the model is wrong" in result.pairs[0].reasons[0]
+
+
+# --- errors of single values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize(
+    "baseline", ["mean", 3.0, lambda states, actions: 1.1 * np.asarray(actions, float), lambda states: states % 3.0]
+)
+def test_values_of_large_logs_have_the_errors_of_arrays(baseline: Any, units: bool) -> None:
+    rng, n = np.random.default_rng(1), 20_400
+    actions, states = rng.integers(0, 3, n), rng.integers(0, 8000, n)
+    rewards = rng.random(n) + actions + states % 3 + 10
+    log = podium.Log(
+        states,
+        actions,
+        rewards,
+        propensities=0.3 + rng.random(n) / 2,
+        units=rng.integers(500, size=n) if units else None,
+    )
+    policies = {"one": "constant:1", "uniform": "uniform"}
+    found = podium.evaluate(log, policies, baseline=baseline)
+    for method in ("LDE", "DRE", "IPS", "DiM"):
+        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), baseline))
+        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)
+        assert found.freedom["one"][method] == small.freedom[0]
+        assert found.interval("one", method) is not None
+
+
+@pytest.mark.parametrize("rows", [20_000, 20_001])
+@pytest.mark.parametrize("reward", [0.0, 0.1, 5.0])
+def test_errors_of_nothing_but_rounding_are_zero(rows: int, reward: float) -> None:
+    log = rare(0.3, 0, rows, reward)
+    found = podium.evaluate(log, {**TWO, "uniform": "uniform"}, ["DRE", "LDE", "DiM", "SNIPS", "SNDR"])
+    own = found.std_errors["uniform"]
+    assert own == {"DRE": 0.0, "LDE": 0.0, "DiM": 0.0, "SNIPS": 0.0, "SNDR": 0.0}

@@ -23,7 +23,6 @@ from podium.terms import RowTerms, mean_weights, removed_weight, row_terms
 
 NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
-ROUNDING = 1e-13  # of numbers that are averages of others, relative to these
 FEW = 2.0  # effective rows below which a self-normalised method shows no spread
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
@@ -68,7 +67,7 @@ def without_noise(numbers: Floats, size: Floats | float) -> Floats:
     >>> without_noise(np.array([2e-17, 0.3]), 1.0)
     array([0. , 0.3])
     """
-    return np.where(np.abs(numbers) <= ROUNDING * size, 0.0, numbers)
+    return np.where(np.abs(numbers) <= TIE * size, 0.0, numbers)
 
 
 def own_errors(terms: RowTerms, samples: int) -> Floats:
