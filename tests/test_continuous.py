@@ -204,3 +204,18 @@ def test_weights_by_known_densities_may_claim_when_asked_by_name(estimator: str)
     result = hill(800).compare({"5": 5.0, "8": 8.0}, estimator, bandwidth=1.0, verdicts="paired t")
     assert result.pair("5", "8").verdict == "better"
     assert result.unit == "in units of reward"
+
+
+def test_it_is_said_what_a_model_aims_at() -> None:
+    """With the exact model DRE is the value at the chosen action, IPS that of the smoothed policy: -h^2/5 apart."""
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(0, 10, 20_000)
+    log = ContinuousLog(np.zeros(20_000), actions, -((actions - 5) ** 2), densities=np.full(20_000, 0.1))
+    found = log.evaluate({"5": 5.0}, ["IPS", "DRE"], lambda s, a: -((a - 5) ** 2), bandwidth=3.0)
+    assert found.values["5"] == pytest.approx({"IPS": -1.8, "DRE": 0.0}, abs=0.05)
+    assert any("aim at the policies themselves" in w for w in found.warnings)
+    result = log.compare({"5": 5.0, "6": 6.0}, baseline=lambda s, a: -((a - 5) ** 2), bandwidth=3.0)
+    assert any("aim at the policies themselves" in note for note in result.settings["notes"])
+    plain = log.evaluate({"5": 5.0}, ["IPS", "DRE"], bandwidth=3.0)
+    assert plain.values["5"]["DRE"] == pytest.approx(-1.8, abs=0.3)
+    assert not any("aim at" in w for w in plain.warnings)
