@@ -58,7 +58,8 @@ class MethodResult:
     def freedom(self) -> Floats:
         """(K,) degrees of freedom of each value's error: as many as rows (or units) carry the weight, less 1."""
         many = np.full(len(self.values), self.samples - 1.0)
-        return np.maximum(many if self.effective is None else np.minimum(many, self.effective - 1), 1.0)
+        fewer = many if self.effective is None else np.minimum(many, self.effective - 1)
+        return np.asarray(np.maximum(fewer, 1.0), dtype=np.float64)
 
 
 def without_noise(numbers: Floats, size: Floats | float) -> Floats:
@@ -351,7 +352,7 @@ def heavy_rows(names: Sequence[str], results: Mapping[str, MethodResult]) -> lis
     """Which values have no error since too few rows carry the weight."""
     found = []
     for method, result in results.items():
-        few = [] if result.effective is None else [names[k] for k in np.flatnonzero(result.effective < FEW)]
+        few = [] if result.effective is None else [names[int(k)] for k in np.flatnonzero(result.effective < FEW)]
         if few:
             more = f" and {len(few) - 1} more" if len(few) > 1 else ""
             found.append(
