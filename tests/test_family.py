@@ -600,3 +600,25 @@ def test_errors_of_nothing_but_rounding_are_zero(rows: int, reward: float) -> No
     found = podium.evaluate(log, {**TWO, "uniform": "uniform"}, ["DRE", "LDE", "DiM", "SNIPS", "SNDR"])
     own = found.std_errors["uniform"]
     assert own == {"DRE": 0.0, "LDE": 0.0, "DiM": 0.0, "SNIPS": 0.0, "SNDR": 0.0}
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_so_they_have_with_the_mean_of_the_state(pieces: bool, units: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts have no neighbours, so that arrays take the mean of the same state too."""
+    rng, n = np.random.default_rng(1), 20_400
+    actions, states = rng.integers(0, 3, n), rng.integers(0, 8000, n)
+    states = np.where(states < 2000, 0, states)
+    log = podium.Log(
+        np.char.add("s", states.astype(str)), actions, rng.random(n) + actions + states % 3 + 10,
+        propensities=0.3 + rng.random(n) / 2, units=rng.integers(500, size=n) if units else None,
+    )  # fmt: skip
+    if pieces:
+        monkeypatch.setattr("podium.engines.memory.LEAST", 1000)
+        monkeypatch.setattr("podium.engines.memory.CELLS", 2000)
+        monkeypatch.setattr("podium.engines.batches.WHOLE", 2500)
+    policies = {"one": "constant:1", "uniform": "uniform"}
+    found = podium.evaluate(log, policies, ["LDE", "DRE"], "state")
+    for method in ("LDE", "DRE"):
+        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), "state"))
+        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)

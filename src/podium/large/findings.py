@@ -158,6 +158,8 @@ class Findings:
         """
         constant = self.constant(estimator, rule)
         name = f"{family(estimator.uses_propensity, rule)} own" + ("" if constant is not None else " based")
+        if constant is None and self.large.baseline == "state":
+            name = f"{estimator.name} own"
         found = self.sums.moments.get(name)
         if found is None:
             return None, samples
