@@ -172,3 +172,50 @@ def test_refusals(case: str) -> None:
         make()
     assert message in error.value.message
     assert error.value.hint
+
+
+def hill(rows: int, known: bool = True) -> ContinuousLog:
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(0, 10, rows)
+    rewards = -((actions - 5) ** 2) / 10 + 0.3 * rng.normal(size=rows)
+    return ContinuousLog(np.zeros(rows), actions, rewards, densities=np.full(rows, 0.1) if known else None)
+
+
+@pytest.mark.parametrize("procedure", ["paired t", "bootstrap t", "sign flip", "gated"])
+@pytest.mark.parametrize("estimator", ["LDE", "DiM"])
+def test_scores_are_not_multiplied_by_the_number_of_rows_and_never_claim(estimator: str, procedure: str) -> None:
+    sizes = []
+    for rows in (200, 800):
+        result = hill(rows).compare({"5": 5.0, "7": 7.0}, estimator, bandwidth=1.0, verdicts=procedure)
+        pair = result.pair("5", "7")
+        assert pair.verdict == "cannot tell"
+        assert "cannot be told from them" in pair.reasons[0]
+        assert result.unit == "as scores, which have no unit"
+        assert "as scores, which have no unit" in str(result)
+        sizes.append(pair.difference)
+    assert 0.5 < sizes[1] / sizes[0] < 2
+    scores = {p.name: p.score for p in result.policies}
+    if procedure != "gated":
+        assert pair.difference == pytest.approx(scores["5"] - scores["7"])
+
+
+@pytest.mark.parametrize("estimator", ["IPS", "SNIPS", "DRE"])
+def test_weights_by_known_densities_may_claim_when_asked_by_name(estimator: str) -> None:
+    result = hill(800).compare({"5": 5.0, "8": 8.0}, estimator, bandwidth=1.0, verdicts="paired t")
+    assert result.pair("5", "8").verdict == "better"
+    assert result.unit == "in units of reward"
+
+
+def test_it_is_said_what_a_model_aims_at() -> None:
+    """With the exact model DRE is the value at the chosen action, IPS that of the smoothed policy: -h^2/5 apart."""
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(0, 10, 20_000)
+    log = ContinuousLog(np.zeros(20_000), actions, -((actions - 5) ** 2), densities=np.full(20_000, 0.1))
+    found = log.evaluate({"5": 5.0}, ["IPS", "DRE"], lambda s, a: -((a - 5) ** 2), bandwidth=3.0)
+    assert found.values["5"] == pytest.approx({"IPS": -1.8, "DRE": 0.0}, abs=0.05)
+    assert any("aim at the policies themselves" in w for w in found.warnings)
+    result = log.compare({"5": 5.0, "6": 6.0}, baseline=lambda s, a: -((a - 5) ** 2), bandwidth=3.0)
+    assert any("aim at the policies themselves" in note for note in result.settings["notes"])
+    plain = log.evaluate({"5": 5.0}, ["IPS", "DRE"], bandwidth=3.0)
+    assert plain.values["5"]["DRE"] == pytest.approx(-1.8, abs=0.3)
+    assert not any("aim at" in w for w in plain.warnings)

@@ -15,6 +15,7 @@ from test_methods import as_array, cases, fixed, tables
 
 import podium
 from podium.errors import PodiumError, Unavailable
+from podium.estimate import prepare, run_method
 from podium.estimators import (
     DIRECT_MODEL,
     EPISODIC,
@@ -28,6 +29,7 @@ from podium.estimators import (
     subgaussian,
     switch,
 )
+from podium.terms import row_terms
 
 approx = pytest.approx
 WEIGHTED = [name for name, e in FAMILY.items() if e.uses_propensity]
@@ -405,9 +407,12 @@ def test_what_passes_cannot_give_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     log, policies = sample(400, 3, 2, distinct=30)
     monkeypatch.setattr("podium.large.SMALL", 300)
     with pytest.raises(PodiumError, match='SNIPS with duplicates="latest" is for logs of up to 20,000 rows'):
-        podium.evaluate(log, policies, "SNIPS", duplicates="latest")
+        podium.compare(log, policies, "SNIPS", duplicates="latest")
     with pytest.raises(PodiumError, match='SNDR with the baseline "state" is for logs of up to 20,000 rows'):
-        podium.evaluate(log, policies, "SNDR", "state")
+        podium.compare(log, policies, "SNDR", "state")
+    found = podium.evaluate(log, policies, ["DRE", "SNDR", "LDE"], "state")
+    assert found.unavailable == {"SNDR": 'SNDR with the baseline "state" is for logs of up to 20,000 rows'}
+    assert {m for m, value in found.values[found.policies[0]].items() if value is not None} == {"DRE", "LDE"}
     with pytest.raises(PodiumError, match="cIPS:10 state by state is for logs of up to 20,000 rows"):
         podium.compare_states(log, policies, "cIPS")
     v = podium.evaluate(log, policies, "DirectModel", lambda states: np.asarray(states, dtype=float))
@@ -454,3 +459,166 @@ def test_an_own_estimator() -> None:
     own = Estimator("clipped SNDR", True, True, rule="clip", parameter=2.0, self_normalized=True)
     found = podium.evaluate(log, policies, own, "linear")
     assert found.values["p0"]["clipped SNDR"] != found.values["p1"]["clipped SNDR"]
+
+
+# --- few rows that carry the weight ----------------------------------------------------------------------------------
+
+
+def rare(p: float, seed: int, rows: int = 200, reward: Any = None) -> podium.Log:
+    """Two actions of equal value, one of which was seldom logged."""
+    rng = np.random.default_rng(seed)
+    actions = (rng.random(rows) < p).astype(int)
+    rewards = rng.random(rows) if reward is None else np.full(rows, reward)
+    return podium.Log(np.zeros(rows, int), actions, rewards, propensities=np.where(actions == 1, p, 1 - p))
+
+
+TWO = {"one": "constant:1", "zero": "constant:0"}
+
+
+@pytest.mark.parametrize("estimator", ["SNIPS", "SNDR"])
+@pytest.mark.parametrize("p", [0.004, 0.02])
+def test_self_normalised_methods_claim_nothing_from_few_rows(estimator: str, p: float) -> None:
+    """Without the shares of heavy rows and their degrees of freedom, 42% and 26% of these logs claim a difference."""
+    logs = [log for log in (rare(p, seed) for seed in range(60)) if log.action_codes.any()]
+    found = [podium.compare(log, TWO, estimator, verdicts="paired t").pairs[0] for log in logs]
+    assert sum(pair.verdict != "cannot tell" for pair in found) <= 5
+
+
+@pytest.mark.parametrize("procedure", ["bootstrap t", "sign flip"])
+def test_nor_do_they_where_rows_are_resampled(procedure: str) -> None:
+    logs = [log for log in (rare(0.02, seed) for seed in range(40)) if log.action_codes.any()]
+    found = [podium.compare(log, TWO, "SNIPS", verdicts=procedure).pairs[0] for log in logs]
+    assert sum(pair.verdict != "cannot tell" for pair in found) <= 5
+
+
+def test_one_heavy_row_has_no_interval_and_says_why() -> None:
+    log = podium.Log([0] * 4, [1, 0, 0, 0], [1.0, 0.0, 0.5, 0.2], propensities=[0.1, 0.9, 0.9, 0.9])
+    found = podium.evaluate(log, TWO, "SNIPS")
+    assert found.interval("one", "SNIPS") is None
+    assert found.interval("zero", "SNIPS") is not None
+    assert any("fewer than two effective rows" in w for w in found.warnings)
+    pair = podium.compare(log, TWO, "SNIPS", verdicts="paired t").pairs[0]
+    assert pair.verdict == "cannot tell"
+    assert "1 effective ones" in pair.reasons[0]
+
+
+def test_errors_of_self_normalised_methods_are_those_of_the_jackknife() -> None:
+    log, policies = sample(60, 3, 2, distinct=10, seed=3)
+    terms = run_method(row_terms(*prepare(log, policies), SNIPS))
+    p = log.propensities
+    for k, policy in enumerate(prepare(log, policies)[1]):
+        w = policy.logged / p
+        left_out = np.array([np.average(np.delete(log.rewards, n), weights=np.delete(w, n)) for n in range(60)])
+        assert terms.value_error[k] == approx(np.sqrt(60 / 59 * ((left_out - left_out.mean()) ** 2).sum()), rel=1e-9)
+        assert terms.effective[k] == approx(w.sum() ** 2 / (w @ w))
+
+
+@pytest.mark.parametrize("units", [False, True])
+def test_heavy_rows_of_large_logs_as_in_memory(units: bool) -> None:
+    log = rare(0.0005, 1, 20_001)
+    log = replace(log, units=np.arange(20_001) // 40) if units else log
+    large = podium.compare(log, TWO, "SNIPS", verdicts="paired t").basis.main
+    small = run_method(row_terms(*prepare(log, TWO), SNIPS))
+    for what in ("values", "difference", "std_error", "value_error", "effective"):
+        assert getattr(large, what) == approx(getattr(small, what), rel=1e-9, abs=1e-12)
+    assert large.freedom[0] < 20
+
+
+@pytest.mark.parametrize("rows", [200, 20_001])
+def test_a_constant_reward_has_no_width(rows: int) -> None:
+    found = podium.evaluate(rare(0.3, 0, rows, reward=0.1), TWO, ["SNIPS", "SNDR"])
+    assert {found.std_errors[name][m] for name in TWO for m in ("SNIPS", "SNDR")} == {0.0}
+
+
+def test_a_value_of_nothing_but_rounding_is_zero() -> None:
+    """Action 1 earns nothing; the mean of all rewards must not shine through."""
+    for rows in (20_000, 20_001):
+        log = rare(0.3, 0, rows)
+        log = replace(log, rewards=np.where(log.action_codes == 1, 0.0, log.rewards))
+        assert podium.evaluate(log, TWO, "SNIPS").values["one"]["SNIPS"] == 0.0
+
+
+# --- methods that change policies unevenly ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [2000, 20_400])
+@pytest.mark.parametrize("method", ["sgIPS:0.1", "cIPS:10", "SwitchDR:10", "DRos:100", "cDR:10", "sgDR:0.1"])
+def test_no_claim_where_shrinking_takes_unequal_shares(method: str, rows: int) -> None:
+    """The rare action is twice as good, and loses most of its weight."""
+    log = rare(0.01, 0, rows)
+    log = replace(log, rewards=np.where(log.action_codes == 1, 1.0, 0.5) + 0.1 * log.rewards)
+    pair = podium.compare(log, TWO, method, verdicts="paired t").pairs[0]
+    assert pair.verdict == "cannot tell"
+    assert f"{method} takes " in pair.reasons[0]
+
+
+def test_shrinking_that_takes_nothing_may_claim() -> None:
+    log = rare(0.5, 0, 500)
+    log = replace(log, rewards=np.where(log.action_codes == 1, 1.0, 0.5) + 0.1 * log.rewards)
+    assert podium.compare(log, TWO, "cIPS:10", verdicts="paired t").pair("one", "zero").verdict == "better"
+
+
+@pytest.mark.parametrize("procedure", ["paired t", "bootstrap t", "sign flip"])
+def test_the_direct_model_ranks_and_never_claims(procedure: str) -> None:
+    log, policies = sample(300, 3, 2, distinct=30)
+    result = podium.compare(log, policies, "DirectModel", "linear", verdicts=procedure)
+    assert {pair.verdict for pair in result.pairs} == {"cannot tell"}
+    assert "cannot show that the model is wrong" in result.pairs[0].reasons[0]
+
+
+# --- errors of single values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize(
+    "baseline", ["mean", 3.0, lambda states, actions: 1.1 * np.asarray(actions, float), lambda states: states % 3.0]
+)
+def test_values_of_large_logs_have_the_errors_of_arrays(baseline: Any, units: bool) -> None:
+    rng, n = np.random.default_rng(1), 20_400
+    actions, states = rng.integers(0, 3, n), rng.integers(0, 8000, n)
+    rewards = rng.random(n) + actions + states % 3 + 10
+    log = podium.Log(
+        states,
+        actions,
+        rewards,
+        propensities=0.3 + rng.random(n) / 2,
+        units=rng.integers(500, size=n) if units else None,
+    )
+    policies = {"one": "constant:1", "uniform": "uniform"}
+    found = podium.evaluate(log, policies, baseline=baseline)
+    for method in ("LDE", "DRE", "IPS", "DiM"):
+        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), baseline))
+        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)
+        assert found.freedom["one"][method] == small.freedom[0]
+        assert found.interval("one", method) is not None
+
+
+@pytest.mark.parametrize("rows", [20_000, 20_001])
+@pytest.mark.parametrize("reward", [0.0, 0.1, 5.0])
+def test_errors_of_nothing_but_rounding_are_zero(rows: int, reward: float) -> None:
+    log = rare(0.3, 0, rows, reward)
+    found = podium.evaluate(log, {**TWO, "uniform": "uniform"}, ["DRE", "LDE", "DiM", "SNIPS", "SNDR"])
+    own = found.std_errors["uniform"]
+    assert own == {"DRE": 0.0, "LDE": 0.0, "DiM": 0.0, "SNIPS": 0.0, "SNDR": 0.0}
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_so_they_have_with_the_mean_of_the_state(pieces: bool, units: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts have no neighbours, so that arrays take the mean of the same state too."""
+    rng, n = np.random.default_rng(1), 20_400
+    actions, states = rng.integers(0, 3, n), rng.integers(0, 8000, n)
+    states = np.where(states < 2000, 0, states)
+    log = podium.Log(
+        np.char.add("s", states.astype(str)), actions, rng.random(n) + actions + states % 3 + 10,
+        propensities=0.3 + rng.random(n) / 2, units=rng.integers(500, size=n) if units else None,
+    )  # fmt: skip
+    if pieces:
+        monkeypatch.setattr("podium.engines.memory.LEAST", 1000)
+        monkeypatch.setattr("podium.engines.memory.CELLS", 2000)
+        monkeypatch.setattr("podium.engines.batches.WHOLE", 2500)
+    policies = {"one": "constant:1", "uniform": "uniform"}
+    found = podium.evaluate(log, policies, ["LDE", "DRE"], "state")
+    for method in ("LDE", "DRE"):
+        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), "state"))
+        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
+import podium
 from podium.episodes.proxy import log_proxy
 from podium.errors import PodiumError
 
@@ -117,3 +118,14 @@ def test_an_unknown_reading_is_refused() -> None:
         "coordinates must be 'mean', 'step' or 'exponent'; it is 'median'\n\n"
         "Hint: 'mean' is the paper's text, 'exponent' its authors' program."
     )
+
+
+@pytest.mark.parametrize("estimator", ["LDE", "IPS", "SNIPS"])
+def test_proxies_claim_nothing_whatever_the_procedure(estimator: str) -> None:
+    rng = np.random.default_rng(0)
+    actions, near = rng.integers(2, size=400), rng.random((2, 400))
+    log = podium.Log(np.arange(400) % 7, actions, actions + near[0], propensities=np.full(400, 0.5))
+    policies = {name: podium.Policy(x, "probabilities", proxy=True) for name, x in zip("ab", near, strict=True)}
+    pair = podium.compare(log, policies, estimator, verdicts="paired t").pairs[0]
+    assert pair.verdict == "cannot tell"
+    assert "cannot be told from them" in pair.reasons[0]

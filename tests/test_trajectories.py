@@ -122,7 +122,7 @@ def test_errors_are_those_of_the_jackknife(method: str) -> None:
 )
 def test_one_step_is_ips_and_snips(logs: np.ndarray, rewards: list[float]) -> None:
     earned = np.array(rewards[: len(logs)])[:, None]
-    terms = trajectory_terms(logs, earned)
+    terms, _ = trajectory_terms(logs, earned)
     weight = np.exp(logs)
     assert terms["TIS"] == approx(terms["PDIS"])
     assert terms["TIS"].mean() == approx(float((weight * earned).mean()), abs=1e-9)
@@ -156,7 +156,7 @@ def test_long_episodes_stay_within_floating_point() -> None:
     logs = np.full((3, 2000), -2.0)
     logs[0] = 2.0
     rewards = np.ones((3, 2000))
-    terms = trajectory_terms(logs, rewards)
+    terms, _ = trajectory_terms(logs, rewards)
     assert set(terms) == {"WIS", "PDWIS"}
     assert terms["WIS"].mean() == approx(2000)
     episodes = [
@@ -205,3 +205,22 @@ def test_a_horizon_cuts_weights_and_rewards() -> None:
     episodes = coins(80)
     cut = [Episode(e.observations[:2], e.actions[:2], e.rewards[:2], propensities=e.propensities[:2]) for e in episodes]
     assert evaluate(episodes, {"a": chance(0.7)}, horizon=2).values == evaluate(cut, {"a": chance(0.7)}).values
+
+
+@pytest.mark.parametrize(("steps", "method"), [(5, "WIS"), (5, "PDWIS"), (10, "WIS"), (40, "WIS"), (40, "PDWIS")])
+def test_intervals_of_weighted_importance_sampling_cover_or_are_not_given(steps: int, method: str) -> None:
+    """Of 50 episodes few carry the weight: the spread of all would be that of one episode, and cover nothing."""
+    given = covered = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        taken = (rng.random((50, steps)) < 0.5).astype(int)
+        episodes = [
+            Episode(np.zeros((steps, 1)), a, a + 0.3 * rng.normal(size=steps), propensities=np.full(steps, 0.5))
+            for a in taken
+        ]
+        found = evaluate(episodes, {"bold": chance(0.9)}, estimators=[method]).interval("bold", method)
+        if found is not None:
+            given += 1
+            covered += found[0] <= 0.9 * steps <= found[1]
+    assert covered >= 0.85 * given
+    assert given > 20 if steps == 5 else given < 15

@@ -46,8 +46,9 @@ class Pair:
     """Policy a against policy b, which it outranks.
 
     `difference` = V(a) - V(b) in units of reward; on the LDE and DiM paths the difference of scores times the
-    number of actions. `p_better` is the probability that a is better, `p_adjusted` the two-sided p value after
-    allowing for all pairs; the verdict is a claim iff p_adjusted <= 1 - level.
+    number of actions, or just that difference where policies are proxies (see `Comparison.unit`). `p_better` is the
+    probability that a is better, `p_adjusted` the two-sided p value after allowing for all pairs; the verdict is a
+    claim iff p_adjusted <= 1 - level.
     """
 
     a: str
@@ -116,6 +117,12 @@ class Comparison:
     @property
     def best(self) -> str:
         return self.policies[0].name
+
+    @property
+    def unit(self) -> str:
+        """What differences are in: reward, or scores where proxies stand for probabilities."""
+        scores = self.settings["proxies"] and any(p.path in ("LDE", "DiM") for p in self.pairs)
+        return "as scores, which have no unit" if scores else "in units of reward"
 
     @property
     def estimates(self) -> dict[str, dict[str, float | None]]:
@@ -253,7 +260,7 @@ class Comparison:
             [p.a, p.b, p.verdict, number(p.difference), interval_text(p.interval), percent(p.p_better)] for p in shown
         ]
         notes = [
-            "by: V(a) - V(b) in units of reward"
+            f"by: V(a) - V(b) {self.unit}"
             + (", so negative is better here" if self.settings["lower_is_better"] else "")
             + ". 'cannot tell' is an answer: log more, or accept the risk."
         ]

@@ -7,7 +7,8 @@ A policy that chooses the number pi(s) is replaced by one that draws around it, 
 and everything else is as for any log: w_n = K_h(a_n - pi(s_n)) / p_n for IPS and its family, where p_n is the density
 with which the logger drew a_n, and w_n = K_h(a_n - pi(s_n)) for LDE and DiM (Kallus and Zhou, 2018). Actions of several
 coordinates have the product of the coordinates' kernels. What is judged are the smoothed policies: the bias that
-remains grows with the bandwidth, the noise as it falls.
+remains grows with the bandwidth, the noise as it falls. A model of the reward is asked at pi(s) and not averaged over
+the kernel, as in other libraries: with one, DRE, SNDR and DirectModel aim at the policies themselves.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from podium.comparison import Comparison
 from podium.errors import PodiumError, count, refuse_rows
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
+from podium.estimators import find_estimators
 from podium.log import LARGEST, SMALLEST, Log
 from podium.policies.drafts import Policy
 from podium.study import log_warnings
@@ -45,6 +47,10 @@ KERNELS: dict[str, Callable[[Floats], Floats]] = {
     "triangular": lambda u: np.maximum(1 - np.abs(u), 0.0),
     "cosine": lambda u: np.where(np.abs(u) < 1, np.pi / 4 * np.cos(u * np.pi / 2), 0.0),
 }
+AIM = (
+    "The model of the reward is asked at the actions that policies choose: with it DRE, SNDR and DirectModel aim at "
+    "the policies themselves, not at the smoothed ones that IPS and SNIPS judge"
+)
 RULE = 1.06  # of Silverman: h = 1.06 s n^(-1/5), in the spread s of the logged actions
 
 
@@ -178,7 +184,7 @@ class ContinuousLog:
             ratios = None if self.densities is None else density / self.densities
             if ratios is not None and ratios.max(initial=0.0) > LARGEST:
                 raise PodiumError(f"the weights of {name!r} are too large", hint="leave rows of tiny density out.")
-            made[name] = Policy(density, "probabilities", proxy=True, ratios=ratios)
+            made[name] = Policy(density, "probabilities", proxy=True, ratios=ratios, density=ratios is not None)
         shown = ", ".join(f"{x:.4g}" for x in h)
         notes = [f"Policies are smoothed by the {kernel} kernel with bandwidth {shown}: what is judged are those"]
         if self.densities is not None:
@@ -255,7 +261,13 @@ class ContinuousLog:
     ) -> Estimates:
         """The table of estimates alone; see `evaluate`."""
         made, chosen, _ = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
-        return evaluate_policies(self.log, made, estimators, self.baseline(baseline, chosen, seed), seed=seed)
+        known = self.baseline(baseline, chosen, seed)
+        found = evaluate_policies(self.log, made, estimators, known, seed=seed)
+        methods = find_estimators(estimators)
+        modelled = isinstance(known, KnownAverages) and any(m.uses_baseline and not m.is_score for m in methods)
+        if modelled and any(not m.uses_baseline for m in methods):  # which do not estimate the same
+            found = replace(found, warnings=(*found.warnings, f"{AIM[0].lower()}{AIM[1:]}."))
+        return found
 
     def compare(
         self,
@@ -274,6 +286,8 @@ class ContinuousLog:
             estimator = "LDE" if self.densities is None else "DRE"
         known = self.baseline(baseline, chosen, seed)
         result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
+        if isinstance(known, KnownAverages):
+            notes.append(AIM)
         usual = log_warnings(self.log)  # that every state is new is no sign of a mistake here
         settings = {**result.settings, "notes": [*notes, *result.settings["notes"]]}
         return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))

@@ -23,6 +23,7 @@ from podium.terms import RowTerms, mean_weights, removed_weight, row_terms
 
 NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
+FEW = 2.0  # effective rows below which a self-normalised method shows no spread
 NORMALIZE = ("rows", "states")
 DUPLICATES = ("latest", "all")
 MANY = 6  # methods that a terminal has columns for
@@ -44,11 +45,30 @@ class MethodResult:
     pieces: GroupSums | None = None  # where they are not: sums of their terms over what is resampled
     own_error: Floats | None = None  # (K,) where they are not: standard errors of the values themselves
     removed: Floats | None = None  # (K,) the share of each policy's weight that shrinking took away
+    effective: Floats | None = None  # (K,) effective rows (or units) of self-normalised methods
 
     @cached_property
     def value_error(self) -> Floats | None:
-        """(K,) standard errors of the values themselves; None where the rows are not at hand."""
-        return self.own_error if self.terms is None else own_errors(self.terms, self.samples)
+        """(K,) standard errors of the values themselves; None where the rows are not at hand, nan where too few rows
+        carry the weight."""
+        found = self.own_error if self.terms is None else own_errors(self.terms, self.samples)
+        return found if found is None or self.effective is None else np.where(self.effective < FEW, np.nan, found)
+
+    @property
+    def freedom(self) -> Floats:
+        """(K,) degrees of freedom of each value's error: as many as rows (or units) carry the weight, less 1."""
+        many = np.full(len(self.values), self.samples - 1.0)
+        fewer = many if self.effective is None else np.minimum(many, self.effective - 1)
+        return np.asarray(np.maximum(fewer, 1.0), dtype=np.float64)
+
+
+def without_noise(numbers: Floats, size: Floats | float) -> Floats:
+    """Numbers, 0 where they are what rounding leaves of others of that size.
+
+    >>> without_noise(np.array([2e-17, 0.3]), 1.0)
+    array([0. , 0.3])
+    """
+    return np.where(np.abs(numbers) <= TIE * size, 0.0, numbers)
 
 
 def own_errors(terms: RowTerms, samples: int) -> Floats:
@@ -63,7 +83,21 @@ def own_errors(terms: RowTerms, samples: int) -> Floats:
         if terms.groups is not None:
             sums.append(GroupSums.of(whole, terms.groups[part], samples, terms.weight(part)))
     scatter = np.diag(merge(sums).scatter() if sums else merge(moments).scatter)
-    return np.sqrt(scatter * samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
+    spread = without_noise(np.sqrt(scatter), term_sizes(terms) * np.sqrt(n))
+    return spread * np.sqrt(samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
+
+
+def term_sizes(terms: RowTerms) -> Floats:
+    """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
+    largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
+    if terms.estimator.rule == "steps":
+        return np.array([np.abs(own).mean() for own in terms.policy])
+    if terms.ratio is not None:
+        return np.full(len(terms.policy), largest)
+    part = slice(0, len(terms.rows))
+    where = part if terms.whole else terms.rows
+    weights = [float(np.sqrt(np.mean(terms.weights(k, part, where) ** 2))) for k in range(len(terms.policy))]
+    return largest * (np.array(weights) + (terms.common is not None))
 
 
 def run_method(terms: RowTerms) -> MethodResult:
@@ -87,9 +121,12 @@ def run_method(terms: RowTerms) -> MethodResult:
     near = (spread <= NEAR * own) | (np.abs(difference) <= NEAR * size)
     difference, spread = repair_cancellation(terms, difference, spread, near, samples)
     factor = samples / ((samples - 1) * n**2) if samples > 1 else np.nan
+    values = terms.shared + moments.mean
+    if terms.ratio is not None and terms.per_policy is None:  # with every digit
+        values = terms.shared + terms.ratio.level
     return MethodResult(
         estimator=terms.estimator,
-        values=terms.shared + moments.mean,
+        values=values if terms.effective is None else without_noise(values, float(np.abs(terms.reward).max())),
         centred=moments.mean,
         scale=float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max()),
         difference=difference,
@@ -98,6 +135,7 @@ def run_method(terms: RowTerms) -> MethodResult:
         samples=samples,
         terms=terms,
         removed=removed_weight(terms),
+        effective=terms.effective,
     )
 
 
@@ -188,6 +226,7 @@ class Estimates:
     settings: Mapping[str, Any]
     warnings: tuple[str, ...]
     std_errors: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)  # of values; None: not known
+    freedom: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # degrees of freedom of these errors
 
     def interval(self, policy: str, method: str, level: float = 0.95) -> tuple[float, float] | None:
         """A t interval of one value, or of one score (LDE and DiM); None where its error is not known."""
@@ -196,7 +235,7 @@ class Estimates:
             return None
         from scipy.special import stdtrit
 
-        reach = float(stdtrit(max(self.settings["samples"][method] - 1, 1), (1 + level) / 2)) * error
+        reach = float(stdtrit(self.freedom[policy][method], (1 + level) / 2)) * error
         return value - reach, value + reach
 
     def to_dict(self) -> dict[str, Any]:
@@ -304,7 +343,23 @@ def evaluate(
         "samples": {name: found.samples for name, found in results.items()},
     }
     errors = error_table(resolved.names, [m.name for m in methods], results)
-    return Estimates(log, resolved.names, values, unavailable, settings, warnings, errors)
+    freedom = {name: {m: float(found.freedom[k]) for m, found in results.items()} for k, name in enumerate(errors)}
+    warnings = (*warnings, *heavy_rows(resolved.names, results))
+    return Estimates(log, resolved.names, values, unavailable, settings, warnings, errors, freedom)
+
+
+def heavy_rows(names: Sequence[str], results: Mapping[str, MethodResult]) -> list[str]:
+    """Which values have no error since too few rows carry the weight."""
+    found = []
+    for method, result in results.items():
+        few = [] if result.effective is None else [names[int(k)] for k in np.flatnonzero(result.effective < FEW)]
+        if few:
+            more = f" and {len(few) - 1} more" if len(few) > 1 else ""
+            found.append(
+                f"{method} of {few[0]!r}{more} has no error: fewer than two effective rows (or units) carry the "
+                "weight, and show no spread."
+            )
+    return found
 
 
 def engine_of(log: Any) -> str:

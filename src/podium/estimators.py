@@ -135,12 +135,13 @@ class Estimator:
         """
         return RULES[self.rule](weight, self.parameter)
 
-    def reward_units(self, n_actions: int) -> float:
+    def reward_units(self, n_actions: int, proxies: bool = False) -> float:
         """What a difference of two scores is multiplied by to be in units of reward.
 
-        With one action logged at random, E[LDE] = rhat + (V - rhat)/A: the scores shrink differences A-fold.
+        With one action logged at random, E[LDE] = rhat + (V - rhat)/A: the scores shrink differences A-fold. Proxies
+        are no probabilities, and scores by them stay scores.
         """
-        return float(n_actions) if self.is_score else 1.0
+        return float(n_actions) if self.is_score and not proxies else 1.0
 
 
 DIM = Estimator("DiM", uses_propensity=False, uses_baseline=False)

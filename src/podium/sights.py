@@ -14,6 +14,7 @@ from podium.comparison import Basis, Comparison, Pair
 from podium.diagnostics import Diagnosis, PairCheck, examine
 from podium.display import label_text
 from podium.engines.sums import Sums
+from podium.estimators import Estimator
 from podium.large.findings import Findings
 from podium.large.glance import by_state, policies_at_a_glance
 from podium.log import Log
@@ -40,13 +41,14 @@ class ActionUse:
 
 @dataclass(frozen=True, eq=False)
 class StateView:
-    """One pair state by state: rows and difference in units of reward."""
+    """One pair state by state: rows, and differences in `unit`."""
 
     labels: list[Any]
     rows: Floats  # (S,)
     differences: Floats  # (S,)
     method: str
     every: int  # how many states there are, of which a large log lists those with the most rows
+    unit: str = "in units of reward"
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,15 +195,20 @@ class Sights:
                 return None
             method = self.basis.main.estimator
             method = method if method.linear else method.counterpart  # what passes can show of single states
-            units = method.reward_units(self.found.large.actions)
+            units = method.reward_units(self.found.large.actions, self.basis.policies.proxies)
             gap = units * (view.values[:, names.index(a)] - view.values[:, names.index(b)])
-            return StateView([*view.states], view.rows, gap, method.name, view.every)
+            return StateView([*view.states], view.rows, gap, method.name, view.every, self.state_unit(method))
         sums, sizes = self._state_sums([(a, b)])
         log, kept = self.result.log, sizes > 0
         assert isinstance(log, Log)
         labels = [label for label, is_kept in zip(log.state_labels, kept, strict=True) if is_kept]
         differences = self.basis.units * sums[kept, 0] / sizes[kept]
-        return StateView(labels, sizes[kept], differences, self.basis.main.estimator.name, len(labels))
+        method = self.basis.main.estimator
+        return StateView(labels, sizes[kept], differences, method.name, len(labels), self.state_unit(method))
+
+    def state_unit(self, method: Estimator) -> str:
+        """What differences in a state are in, by a method."""
+        return "as scores" if method.is_score and self.basis.policies.proxies else "in units of reward"
 
     @cached_property
     def state_shares(self) -> dict[tuple[str, str], tuple[float, float]]:

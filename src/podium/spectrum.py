@@ -325,15 +325,15 @@ def place_of(baseline: str, result: MethodResult, names: Sequence[str], sign: fl
     order, ranks = rank_scores((sign * result.centred).tolist(), TIE * result.scale)
     rank = dict(zip(order, ranks, strict=True))
     errors = result.value_error
-    reach = np.nan
+    reach = np.full(len(names), np.nan)
     if errors is not None and result.samples > 1:
         from scipy.special import stdtrit
 
-        reach = float(stdtrit(result.samples - 1, (1 + level) / 2))
+        reach = np.asarray(stdtrit(result.freedom, (1 + level) / 2))
     stands = []
     for k, name in enumerate(names):
         value, error = float(result.values[k]), np.nan if errors is None else float(errors[k])
-        around = (error, value - reach * error, value + reach * error)
+        around = (error, value - reach[k] * error, value + reach[k] * error)
         stands.append(Stand(name, value, rank[k], *(float(x) if np.isfinite(x) else None for x in around)))
     e = result.estimator
     return Place(e.name, baseline, weighting_of(e), tuple(stands), e.caution)

@@ -110,7 +110,7 @@ def examine(
         log, resolved, [e for e in ESTIMATORS.values() if e != method], baseline, **options
     )
     results[method.name] = main
-    units = unit_factor(main, log, normalize)
+    units = unit_factor(main, log, normalize, resolved.proxies)
 
     def resampled(draws: int, level: float) -> tuple[Floats, Floats]:
         assert main.terms is not None
@@ -169,7 +169,7 @@ def estimate_in_passes(
     families = {(e.uses_propensity, kept_by(e, duplicates)) for e in usable}
     gates = large.baseline == "state"
     by_state = gates or any(kept == "latest" for _, kept in families)
-    question = large.question(states=by_state, gates=gates, families=tuple(sorted(families)), seed=seed)
+    question = large.question(states=by_state, gates=gates, families=tuple(sorted(families)), own=True, seed=seed)
     found = Findings(large, large.ask(question, "state by state" if by_state else "all rows"))
     for estimator in methods:
         try:
@@ -284,10 +284,14 @@ def examine_large(
     found = Findings(large, sums)
     main = main_in_passes(found, method, duplicates, bool(bootstrap) or procedure not in ("paired t", *JUDGES), seed)
     results, unavailable = methods_at_hand(found, main, duplicates)
-    units = method.reward_units(large.actions)
+    units = method.reward_units(large.actions, large.policies.proxies)
 
     def judged(name: str) -> Judgement:
-        return judge_large(found, seed) if name == "gated" else by_terms(large.log, main, units, name, seed)
+        return (
+            judge_large(found, seed)
+            if name == "gated"
+            else by_terms(large.log, large.policies, main, units, name, seed)
+        )
 
     def resampled(draws: int, level: float) -> tuple[Floats, Floats]:
         assert main.pieces is not None
@@ -392,10 +396,10 @@ def own_warnings(large: Large) -> tuple[str, ...]:
 # --- what should be said --------------------------------------------------------------------------------------------
 
 
-def unit_factor(main: MethodResult, log: Log, normalize: str) -> float:
+def unit_factor(main: MethodResult, log: Log, normalize: str, proxies: bool) -> float:
     """What turns a difference of scores into units of reward, whatever the normalisation."""
-    factor = main.estimator.reward_units(log.n_actions)
-    if normalize == "states" and main.estimator.is_score:
+    factor = main.estimator.reward_units(log.n_actions, proxies)
+    if normalize == "states" and main.estimator.is_score and not proxies:
         assert main.terms is not None
         factor *= len(np.unique(log.state_codes[main.terms.rows])) / main.rows
     return factor

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from podium.baselines import BaselineRows, describe_baseline, fit_baseline
-from podium.columns import Codes, Floats, factorize
+from podium.columns import Codes, Floats, factorize, group_sums
 from podium.errors import PodiumError, Unavailable
 from podium.estimators import Estimator, correction
 from podium.log import Log
 from podium.policies import FULL_HINT, PolicySet
 
 BLOCK = 1 << 16
+ALL = 1 - 1e-9  # a share of the weight that leaves nothing to others but rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class RowTerms:
     ratio: Ratio | None = None  # of self-normalised methods
     common: Floats | None = None  # (n,) how a row moves what all policies share
     common_mean: bool = False  # which is the mean reward: a value moves by 1 - mean(w) times as much
+    effective: Floats | None = None  # (K,) effective rows (or units) of self-normalised methods: (sum w)^2 / sum w^2
 
     @property
     def whole(self) -> bool:
@@ -85,9 +87,10 @@ class RowTerms:
         weight, residual = self.weights(k, part, where), self.reward[part] - self.baseline[part]
         if self.ratio is None:
             return residual * weight
-        level, mean = self.ratio.level[k], self.ratio.weight[k]
+        level = self.ratio.level[k] - self.ratio.shift[k]
         own = level if self.base_scale is None else level * self.base_scale[part]
-        column: Floats = own + (residual - level) * (weight / mean)
+        groups = None if self.groups is None else self.groups[part]
+        column: Floats = own + self.ratio.deviation(k, residual, weight, len(self.rows), groups)
         return column
 
     def weights(self, k: int, part: slice, where: slice | Codes) -> Floats:
@@ -103,12 +106,24 @@ class RowTerms:
 class Ratio:
     """What a self-normalised method divides by, and what it finds: C = sum w (r - rhat) / sum w of every policy.
 
-    Its row terms are C + w_n (r_n - rhat - C) / mean(w): their mean is the estimate, and their spread that of the
-    ratio to first order (the delta method).
+    To first order (the delta method) its row terms are C + w_n (r_n - rhat - C) / mean(w). A row that carries much of
+    the weight draws C to itself, and hides its own spread; so each row is held against the C of all others, which
+    divides its deviation by 1 - h_n, h_n = w_n / sum w (the jackknife). Of rows that depend on each other h is the
+    share of their unit. A constant keeps the terms' mean at the estimate.
     """
 
     level: Floats  # (K,) C
     weight: Floats  # (K,) mean(w)
+    shares: Floats | None = None  # (J, K) each unit's share of the weight; None where every row is a unit
+    shift: Floats = field(default_factory=lambda: np.zeros(1))  # (K,) mean deviation
+
+    def deviation(self, k: Any, residual: Floats, weight: Floats, rows: int, units: Codes | None) -> Floats:
+        """w_n (r_n - rhat - C) / mean(w) / (1 - h_n) of one policy (n,), or of all (n, K) with k = slice(None)."""
+        scaled = weight / self.weight[k]
+        held = scaled / rows if self.shares is None or units is None else self.shares[units][:, k]
+        rest = np.where(held < ALL, 1 - held, 1.0)  # a row with all the weight is C itself
+        deviation: Floats = (residual - self.level[k]) * (scaled / rest)
+        return deviation
 
 
 def row_terms(
@@ -179,7 +194,7 @@ def row_terms(
         common=common,
         common_mean=common_mean,
     )
-    return replace(terms, ratio=self_normalize(terms, policies.names)) if estimator.self_normalized else terms
+    return self_normalize(terms, policies.names) if estimator.self_normalized else terms
 
 
 def no_model(baseline: Any) -> Unavailable:
@@ -205,21 +220,45 @@ def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
         estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,
         policy=tuple(terms for terms in given if terms is not None), per_policy=None, shared=0.0, scale=None,
         base_scale=None, groups=None if log.units is None else factorize(log.units)[0],
+        effective=effective_rows([p.effective.get(estimator.name) for p in policies]),
     )  # fmt: skip
 
 
-def self_normalize(terms: RowTerms, names: Sequence[str]) -> Ratio:
-    """The mean weight of every policy, and the weighted mean of what the baseline leaves of the rewards."""
-    total, level = np.zeros(len(names)), np.zeros(len(names))
+def effective_rows(given: Sequence[float | None]) -> Floats | None:
+    """(K,) those of all policies, where each has brought its own."""
+    known = [number for number in given if number is not None]
+    return np.array(known) if len(known) == len(given) else None
+
+
+def self_normalize(terms: RowTerms, names: Sequence[str]) -> RowTerms:
+    """The terms with the weighted mean of what the baseline leaves of the rewards, of every policy."""
+    n, k_all = len(terms.rows), range(len(names))
+    total, level, squares = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names))
+    units = None if terms.groups is None else np.zeros((int(terms.groups.max()) + 1, len(names)))
     for start in range(0, len(terms.rows), BLOCK):
         part = slice(start, min(start + BLOCK, len(terms.rows)))
         where = part if terms.whole else terms.rows[part]
         residual = terms.reward[part] - terms.baseline[part]
-        for k in range(len(names)):
+        for k in k_all:
             weight = terms.weights(k, part, where)
             total[k] += weight.sum()
             level[k] += weight @ residual
-    return Ratio(level / refuse_weightless(terms.estimator, total, names), total / len(terms.rows))
+            squares[k] += weight @ weight
+            if units is not None and terms.groups is not None:
+                units[:, k] += group_sums(terms.groups[part], weight, len(units))
+    total = refuse_weightless(terms.estimator, total, names)
+    shares = None if units is None else units / total
+    effective = total**2 / squares if shares is None else 1 / (shares**2).sum(axis=0)
+    ratio = Ratio(level / total, total / n, shares, np.zeros(len(names)))
+    terms = replace(terms, ratio=ratio, effective=effective)
+    found = np.zeros(len(names))
+    for start in range(0, n, BLOCK):
+        part = slice(start, min(start + BLOCK, n))
+        where = part if terms.whole else terms.rows[part]
+        residual = terms.reward[part] - terms.baseline[part]
+        groups = None if terms.groups is None else terms.groups[part]
+        found += [ratio.deviation(k, residual, terms.weights(k, part, where), n, groups).sum() for k in k_all]
+    return replace(terms, ratio=replace(ratio, shift=found / n))
 
 
 def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str]) -> Floats:

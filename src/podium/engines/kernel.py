@@ -14,7 +14,7 @@ import numpy as np
 from podium.columns import Codes, Floats
 from podium.engines.batches import Batch, join, slices, state_slices, whole_states
 from podium.engines.sums import ELSEWHERE, Gaps, Question, Sums, group_by, row_sums, sum_columns
-from podium.moments import GroupSums
+from podium.moments import GroupSums, Moments
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 AGREE = 1e-6
@@ -88,6 +88,12 @@ def of_states(batch: Batch, question: Question) -> Sums:
             add[f"{name} level"] = np.array(float(weight @ data.first))
             if batch.unit is not None:
                 moments[f"{name} units"] = group_by(batch.unit, weight[:, None] * data.gaps, question.units)
+            if question.own:
+                rows = batch.latest if name == "LDE" else np.ones(n, dtype=bool)
+                terms = weight[:, None] * data.policy + (x - residual)[:, None]
+                spread_out(
+                    f"{name} own", terms[rows], None if batch.unit is None else batch.unit[rows], question, moments
+                )
     if question.gates or question.coverage:
         add |= masses(of_state(kept, data.policy), counts.astype(float), question.coverage)
         rows_kept = np.repeat(counts, counts) * kept
@@ -102,6 +108,14 @@ def of_states(batch: Batch, question: Question) -> Sums:
             add["seen/p"], add["seen/p near"] = gram(root[:, None] * data.gaps, question.policies)
     add["conflicts"] = conflicts(batch.policy, np.flatnonzero(~batch.latest))
     return sums
+
+
+def spread_out(
+    name: str, terms: Floats, unit: Codes | None, question: Question, moments: dict[str, Moments | GroupSums]
+) -> None:
+    """Moments of rows, or sums of units, of which there may be none."""
+    if len(terms):
+        moments[name] = Moments.of(terms) if unit is None else group_by(unit, terms, question.units)
 
 
 class StateSums:
@@ -246,6 +260,11 @@ def piece_of_state(batch: Batch, question: Question, first: float, before: Batch
             (add[f"~{name} {letter}"],) = sum_columns([column], data)
             if batch.unit is not None:
                 moments[f"~{name} {letter}"] = group_by(batch.unit, column[:, None] * data.gaps, question.units)
+        if question.own:
+            rows = batch.latest if name == "LDE" else np.ones(len(batch), dtype=bool)
+            own = weight[rows][:, None] * data.policy[rows]
+            parts = np.hstack([shifted[rows][:, None] * own, own, data.x[rows][:, None], shifted[rows][:, None]])
+            spread_out(f"~{name} own", parts, None if batch.unit is None else batch.unit[rows], question, moments)
     return sums
 
 
@@ -282,4 +301,15 @@ def finish_state(pieces: Sums, question: Question) -> Sums:
             assert isinstance(u, GroupSums)
             assert isinstance(w, GroupSums)
             moments[f"{name} units"] = GroupSums(u.sizes, a * u.sums - b * w.sums)
+        if f"~{name} own" in groups:
+            moments[f"{name} own"] = finish_own(groups[f"~{name} own"], question.policies, float(a), float(b))
     return Sums(add, pieces.top, moments)
+
+
+def finish_own(found: Moments | GroupSums, policies: int, a: float, b: float) -> Moments | GroupSums:
+    """(a y - b) w + x - (a y - b) of every policy, from columns y w, w, x and y: y is x less the state's first."""
+    one = np.eye(policies)
+    mix = np.vstack([a * one, -b * one, np.ones((1, policies)), np.full((1, policies), -a)])
+    if isinstance(found, GroupSums):
+        return GroupSums(found.sizes, found.sums @ mix + b * found.sizes[:, None])
+    return Moments(found.count, found.mean @ mix + b, mix.T @ found.scatter @ mix)

@@ -77,6 +77,7 @@ class Question:
     terms : methods whose pairs are judged by row terms: (name, weighted, kept, constant baseline or None)
     resampled : the method among them whose terms are summed into random groups of rows
     coverage : the trust panel's figures of each policy
+    own : the spread of each value by itself, for its error
     alone : rows alone in their state count for LDE, held against the mean of all rows
     hidden : policies play actions that were never logged in the same state, so DRE's design error cannot be had
     seed : of the random groups
@@ -100,6 +101,7 @@ class Question:
     terms: tuple[tuple[str, bool, str, float | None], ...] = ()
     resampled: str = ""
     coverage: bool = False
+    own: bool = False
     alone: bool = True
     hidden: bool = False
     units: int = 0
@@ -176,6 +178,9 @@ def row_sums(batch: Batch, question: Question, data: Gaps) -> Sums:
             codes = codes if part is None else codes[part]
             moments[f"{name} pieces"] = group_by(codes, terms, pieces)
         moments[f"{name} terms"] = near_moments(terms, question.policies)  # which overwrites the terms
+    if question.own:
+        for weighted, kept in question.families:
+            own_moments(batch, question, data, weighted, kept, moments)
     if question.coverage or question.by_log:
         weight = policy_weights(batch, data, add, top)
         if question.coverage:
@@ -224,6 +229,29 @@ def method_terms(
         for e, (i, j) in enumerate(question.near):
             terms[:, question.policies + e] += averages[:, i] - averages[:, j]
     return rows, terms
+
+
+def own_moments(
+    batch: Batch, question: Question, data: Gaps, weighted: bool, kept: str, moments: dict[str, Moments | GroupSums]
+) -> None:
+    """Moments of what the values of one family are made of, by row (and unit): x w, w and x with constant baselines, as
+    they can be found afterwards; the terms with rhat themselves where batches bring it."""
+    pick: Any = batch.latest if kept == "latest" and batch.latest is not None else slice(None)
+    weight = batch.policy[pick]
+    if weighted and data.inverse is not None:
+        weight = weight * data.inverse[pick][:, None]
+    x, name = data.x[pick][:, None], family(weighted, kept)
+    columns = {f"{name} own": np.hstack([x * weight, weight, x])}
+    if batch.baseline is not None:
+        base = batch.baseline[pick][:, None]
+        residual, centre = batch.reward[pick][:, None] - base, question.centre
+        average = base if batch.averages is None else batch.averages[pick]
+        columns[f"{name} own based"] = (residual * weight + (average - centre)) / question.size
+    for key, found in columns.items():
+        if len(found) and batch.unit is None:
+            moments[key] = Moments.of(found)
+        elif len(found) and batch.unit is not None:
+            moments[key] = group_by(batch.unit[pick], found, question.units)
 
 
 def near_moments(terms: Floats, policies: int) -> Moments:

@@ -309,7 +309,11 @@ class EpisodeLog:
         assert base is not None
         own = {name: steps[actor] for name, actor in candidates.items()}
         terms = {name: self._trajectory_terms(own.get(name, base), base) for name in policies}
-        return replace(made, policies={name: replace(p, terms=terms[name]) for name, p in made.policies.items()})
+        known = {
+            name: replace(p, terms=terms[name][0], effective=terms[name][1], density=True)
+            for name, p in made.policies.items()
+        }
+        return replace(made, policies=known)
 
     def _acted_steps(self, acted: Sequence[Actor], steps: Mapping[Actor, Floats]) -> Floats:
         """(M,) log-densities of the steps under whoever acted in each episode."""
@@ -317,10 +321,10 @@ class EpisodeLog:
         parts = [steps[a][end - t : end] for a, end, t in zip(acted, ends, self.lengths, strict=True)]
         return np.concatenate(parts)
 
-    def _trajectory_terms(self, steps: Floats, base: Floats) -> dict[str, Floats]:
+    def _trajectory_terms(self, steps: Floats, base: Floats) -> tuple[dict[str, Floats], dict[str, float]]:
         """Row terms of importance sampling; none where the behaviour policy gives a logged step no probability."""
         if np.isneginf(base).any():
-            return {}
+            return {}, {}
         rewards = np.concatenate([e.rewards[:t] for e, t in zip(self.episodes, self.lengths, strict=True)])
         return trajectory_terms(self.padded(steps - base), self.padded(rewards))
 

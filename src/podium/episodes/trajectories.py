@@ -19,10 +19,12 @@ import numpy as np
 
 from podium.columns import Floats
 from podium.log import LARGEST
+from podium.terms import ALL
 
 
-def trajectory_terms(log_ratios: Floats, rewards: Floats) -> dict[str, Floats]:
-    """Method -> (n,) row terms of one policy: their mean is the estimate, their spread its error to first order.
+def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Floats], dict[str, float]]:
+    """Method -> (n,) row terms of one policy: their mean is the estimate, their spread its error; and
+    method -> effective episodes of the self-normalised ones.
 
     Parameters
     ----------
@@ -33,9 +35,11 @@ def trajectory_terms(log_ratios: Floats, rewards: Floats) -> dict[str, Floats]:
 
     Examples
     --------
-    >>> terms = trajectory_terms(np.log([[2.0, 0.5]]), np.array([[1.0, 1.0]]))
+    >>> terms, effective = trajectory_terms(np.log([[2.0, 0.5]]), np.array([[1.0, 1.0]]))
     >>> [float(round(terms[m].mean(), 9)) for m in ("TIS", "PDIS", "WIS", "PDWIS")]
     [2.0, 3.0, 2.0, 2.0]
+    >>> effective
+    {'WIS': 1.0, 'PDWIS': 1.0}
     """
     logs = np.cumsum(log_ratios, axis=1)
     returns = rewards.sum(axis=1)
@@ -44,26 +48,36 @@ def trajectory_terms(log_ratios: Floats, rewards: Floats) -> dict[str, Floats]:
         found["TIS"] = np.exp(logs[:, -1]) * returns
     if logs.max() <= np.log(LARGEST):
         found["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
-    whole = self_normalized(logs[:, -1:], returns[:, None])
-    if whole is not None:
-        found["WIS"] = whole
-    each = self_normalized(logs, rewards)
-    if each is not None:
-        found["PDWIS"] = each
-    return found
+    effective: dict[str, float] = {}
+    for name, made in (
+        ("WIS", self_normalized(logs[:, -1:], returns[:, None])),
+        ("PDWIS", self_normalized(logs, rewards)),
+    ):
+        if made is not None:
+            found[name], effective[name] = made
+    return found, effective
 
 
-def self_normalized(logs: Floats, rewards: Floats) -> Floats | None:
-    """(n,) terms of the sum over columns of weighted means; None where a column has no weight at all.
+def self_normalized(logs: Floats, rewards: Floats) -> tuple[Floats, float] | None:
+    """(n,) terms of the sum over columns of weighted means, and the effective number of rows of the column that has
+    the fewest, of those whose rewards vary; None where a column has no weight at all.
 
-    C_t + rho_t (r_t - C_t) / mean(rho_t), added up over t: its mean is sum_t C_t.
+    C_t + rho_t (r_t - C_t) / mean(rho_t), added up over t: its mean is sum_t C_t. As in `podium.terms.Ratio`, every row
+    is held against the C_t of all others, and a constant keeps the mean. Weights are 1 on average; where those of the
+    log are less, it lacks the episodes that would weigh most, and counts for fewer: (sum rho)^2 / sum rho^2 times
+    mean(rho)^2.
     """
     top = logs.max(axis=0)
     if not np.isfinite(top).all():
         return None
     weight = np.exp(logs - top)  # a common factor of a column cancels
+    seen = np.exp(np.minimum(top + np.log(weight.mean(axis=0)), 0.0))  # mean(rho), at most 1
     weight = weight / weight.mean(axis=0)
     middle = (rewards.min(axis=0) + rewards.max(axis=0)) / 2
     level = middle + (weight * (rewards - middle)).mean(axis=0)
-    terms: Floats = (level + weight * (rewards - level)).sum(axis=1)
-    return terms
+    held = weight / len(weight)
+    deviation = weight * (rewards - level) / np.where(held < ALL, 1 - held, 1.0)
+    terms: Floats = (level + (deviation - deviation.mean(axis=0))).sum(axis=1)
+    varies = np.ptp(rewards, axis=0) > 0
+    effective = seen**2 / (held**2).sum(axis=0)
+    return terms, float(effective[varies if varies.any() else slice(None)].min())

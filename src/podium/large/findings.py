@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from podium.columns import Codes, Floats
 from podium.engines.sums import ELSEWHERE, Sums, family
-from podium.errors import PodiumError, Unavailable
-from podium.estimate import MethodResult
+from podium.errors import Unavailable
+from podium.estimate import MethodResult, without_noise
 from podium.estimators import DRE, LDE, Estimator
 from podium.large import Large
 from podium.moments import GroupSums, Moments
@@ -147,7 +147,42 @@ class Findings:
             error[i, j] = error[j, i] = np.sqrt(spread * factor)
         difference[i, j], difference[j, i] = pair_gaps, -pair_gaps
         scale = max(size, float(np.abs(centred).max()))
-        return MethodResult(estimator, shared + centred, centred, scale, difference, error, n, samples, None, pieces)
+        own, samples = self.own_error(estimator, rule, samples)
+        return MethodResult(
+            estimator, shared + centred, centred, scale, difference, error, n, samples, None, pieces, own_error=own
+        )
+
+    def own_error(self, estimator: Estimator, rule: str, samples: int) -> tuple[Floats | None, int]:
+        """(K,) standard errors of the values themselves, where the pass was asked for them, and how many rows or units
+        they rest on.
+
+        A row moves a value by (r - rhat) w, and the mean reward, where that is rhat, by 1 - mean(w) times as much.
+        """
+        constant = self.constant(estimator, rule)
+        name = f"{family(estimator.uses_propensity, rule)} own" + ("" if constant is not None else " based")
+        if constant is None and self.large.baseline == "state":
+            name = f"{estimator.name} own"
+        found = self.sums.moments.get(name)
+        if found is None:
+            return None, samples
+        n, k, size = self.kept(rule), len(self.policies), self.large.size
+        if isinstance(found, GroupSums):
+            samples, scatter, mean = int((found.sizes > 0).sum()), found.scatter(), found.sums.sum(axis=0) / n
+        else:
+            scatter, mean = found.scatter, found.mean
+        if samples < 2:
+            return np.full(k, np.nan), samples
+        mix, noise = np.eye(k), np.zeros(k)
+        if constant is not None:
+            weights = np.sqrt(mean[k : 2 * k] ** 2 + np.diag(scatter)[k : 2 * k] / n)  # root mean square
+            moved = estimator.uses_baseline and self.large.baseline == "mean"
+            mix = np.zeros((2 * k + 1, k))
+            mix[:k], mix[k : 2 * k] = np.eye(k), np.eye(k) * (self.large.centre - constant) / size
+            mix[2 * k] = 1 - mean[k : 2 * k] if moved else 0.0
+            noise = self.large.largest / size * (weights + moved)
+        spread = np.sqrt(np.maximum(np.einsum("ak,ab,bk->k", mix, scatter, mix), 0.0))
+        error = size * np.sqrt(samples / (samples - 1)) * without_noise(spread, noise * np.sqrt(n)) / n
+        return error, samples
 
     def levels(self, estimator: Estimator, rule: str) -> tuple[float, float, Floats]:
         """What all policies share, and the sums over rows of policy 0's terms and of all gaps to it."""
@@ -164,7 +199,7 @@ class Findings:
             depends = f"{name} averages" in add
             return (0.0 if depends else level), float(based[0]), based[1:]
         if (estimator, rule) not in ((LDE, "latest"), (DRE, "all")):
-            raise PodiumError(
+            raise Unavailable(
                 f'the baseline "state" with duplicates="{rule}" is for logs of up to 20,000 rows',
                 hint="leave duplicates out.",
             )
@@ -207,7 +242,7 @@ class Findings:
 
     @cached_property
     def lde(self) -> Path:
-        return self.path("LDE", self.kept("latest"), float(self.large.actions))
+        return self.path("LDE", self.kept("latest"), LDE.reward_units(self.large.actions, self.policies.proxies))
 
     @cached_property
     def dre(self) -> Path | None:
@@ -250,7 +285,7 @@ class Findings:
     def path(self, name: str, n: int, units: float) -> Path:
         """Differences and errors by LDE or DRE with the leave-one-out mean of the state as baseline."""
         add, k, large = self.sums.add, len(self.policies), self.large
-        size = large.size * units
+        size, own = large.size * units, (LDE if name == "LDE" else DRE).reward_units(large.actions)
         total = add[f"{name} 1"]
         clusters = self.states or 0
         second = self.pairs.squares(add[f"{name} 11"], add[f"{name} near 2"])
@@ -268,7 +303,7 @@ class Findings:
         return Path(
             difference=size * self.pairs.gaps(total) / n,
             empirical=size * np.max([error for error, _ in found], axis=0) / n,
-            design=size * self.design(name, n) / units,
+            design=large.size * self.design(name, n) * (units / own),
             freedom=np.min([freedom for _, freedom in found], axis=0),
             rows=n,
             clusters=clusters,

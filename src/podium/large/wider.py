@@ -6,7 +6,7 @@ A self-normalised method first needs the sums of its weights; with them its row 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from podium.columns import Floats
 from podium.engines.batches import Batch, slices
 from podium.engines.sums import BUCKETS, Sums, group_by, near_moments, row_buckets
-from podium.errors import PodiumError, Unavailable
-from podium.estimate import MethodResult
+from podium.errors import Unavailable
+from podium.estimate import MethodResult, without_noise
 from podium.estimators import Estimator
 from podium.large import Large
 from podium.large.findings import Pairwise
@@ -31,13 +31,15 @@ class Recipe:
     ----------
     constant : the number that it takes as its baseline, or None where batches bring rhat(s_n, a_n)
     mean : that number is the mean reward, which the rows move
-    ratio : what a self-normalised method divides by, once it is known
+    ratio, effective, rows : what a self-normalised method divides by, the effective rows of every policy, and all rows
     """
 
     estimator: Estimator
     constant: float | None
     mean: bool
     ratio: Ratio | None = None
+    effective: Floats | None = None
+    rows: int = 0
 
     def weights(self, batch: Batch) -> Floats:
         """(n, K) g(w)."""
@@ -57,11 +59,16 @@ class Recipe:
         if self.ratio is None:
             terms = residual[:, None] * weight
         else:
-            terms = self.ratio.level + (residual[:, None] - self.ratio.level) * (weight / self.ratio.weight)
+            terms = self.ratio.level + self.deviation(batch, residual, weight)
         if self.constant is not None:
             return terms + (self.constant - centre)
         base = batch.averages if batch.averages is not None else np.asarray(batch.baseline)[:, None]
         return terms + (base - centre)
+
+    def deviation(self, batch: Batch, residual: Floats, weight: Floats) -> Floats:
+        """(n, K) how far each row, or its unit, is from all others."""
+        assert self.ratio is not None
+        return self.ratio.deviation(slice(None), residual[:, None], weight, self.rows, batch.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +97,9 @@ def run_wider(
         except Unavailable as error:
             unavailable[estimator.name] = error.message
     if any(r.estimator.self_normalized for r in recipes):
-        found = large.source.fold(False, partial(weight_sums, recipes=tuple(recipes)), "sums of weights")
+        found = large.source.fold(
+            False, partial(weight_sums, recipes=tuple(recipes), units=large.units), "sums of weights"
+        )
         ready = []
         for r in recipes:
             try:
@@ -126,7 +135,7 @@ def recipe(large: Large, estimator: Estimator, duplicates: str | None) -> Recipe
             hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
         )
     if duplicates == "latest":
-        raise PodiumError(
+        raise Unavailable(
             f'{estimator.name} with duplicates="latest" is for logs of up to 20,000 rows', hint="leave duplicates out."
         )
     if estimator.rule == "none" and large.baseline != "model":
@@ -134,7 +143,7 @@ def recipe(large: Large, estimator: Estimator, duplicates: str | None) -> Recipe
     if not estimator.uses_baseline:
         return Recipe(estimator, large.centre if estimator.self_normalized else 0.0, False)
     if large.baseline == "state":
-        raise PodiumError(
+        raise Unavailable(
             f'{estimator.name} with the baseline "state" is for logs of up to 20,000 rows',
             hint='use baseline="mean", or a function v(states).',
         )
@@ -143,26 +152,34 @@ def recipe(large: Large, estimator: Estimator, duplicates: str | None) -> Recipe
     return Recipe(estimator, None if isinstance(large.baseline, str) else large.baseline, False)
 
 
-def weight_sums(batches: Iterable[Batch], recipes: tuple[Recipe, ...]) -> Sums:
+def weight_sums(batches: Iterable[Batch], recipes: tuple[Recipe, ...], units: int = 0) -> Sums:
     """Sums of weights, and of weights times what the baseline leaves, for the methods that divide by them."""
     total = Sums()
     for batch in batches:
         for part in slices(batch, max(1, batch.policy.shape[1])):
-            add = {}
+            add: dict[str, Floats] = {}
+            moments: dict[str, Moments | GroupSums] = {}
             for r in recipes:
                 if r.estimator.self_normalized:
                     weight = r.weights(part)
-                    add[r.estimator.name] = np.stack([weight.sum(axis=0), r.residual(part) @ weight])
-            total = total + Sums(add)
+                    square = np.einsum("nk,nk->k", weight, weight)
+                    add[r.estimator.name] = np.stack([weight.sum(axis=0), r.residual(part) @ weight, square])
+                    if part.unit is not None:
+                        moments[r.estimator.name] = group_by(part.unit, weight, units)
+            total = total + Sums(add, {}, moments)
     return total
 
 
 def with_ratio(r: Recipe, sums: Sums, large: Large) -> Recipe:
     if not r.estimator.self_normalized:
         return r
-    total, level = sums.add[r.estimator.name]
+    total, level, squares = sums.add[r.estimator.name]
     total = refuse_weightless(r.estimator, total, large.policies.names)
-    return Recipe(r.estimator, r.constant, r.mean, Ratio(level / total, total / large.rows))
+    held = sums.moments.get(r.estimator.name)
+    shares = held.sums / total if isinstance(held, GroupSums) else None
+    effective = total**2 / squares if shares is None else 1 / (shares**2).sum(axis=0)
+    ratio = Ratio(level / total, total / large.rows, shares, np.zeros(len(total)))
+    return replace(r, ratio=ratio, effective=effective, rows=large.rows)
 
 
 def term_sums(batches: Iterable[Batch], asked: Asked) -> Sums:
@@ -182,6 +199,11 @@ def term_sums(batches: Iterable[Batch], asked: Asked) -> Sums:
                 if r.estimator.shrinks and part.propensity is not None:
                     add[f"{name} before"] = (part.policy / part.propensity[:, None]).sum(axis=0)
                 near = [terms[:, i] - terms[:, j] for i, j in asked.near]
+                if r.ratio is not None:
+                    moved_by = r.deviation(part, r.residual(part), weight)
+                    add[f"{name} shift"] = np.array(
+                        [*moved_by.sum(axis=0), *((moved_by[:, i] - moved_by[:, j]).sum() for i, j in asked.near)]
+                    )
                 columns = np.column_stack([terms, *near]) if near else terms
                 # The mean reward moves with the rows; its own column lets the values' errors say so.
                 moved = part.reward - asked.mean
@@ -203,14 +225,17 @@ def result_of(large: Large, r: Recipe, sums: Sums) -> MethodResult:
     assert isinstance(terms, Moments)
     assert isinstance(own, Moments)
     i, j = pairs.index
-    gaps, spread = pairs.gaps(terms.mean), pairs.squares(terms.scatter[:k, :k], np.diag(terms.scatter)[k:])
+    shift = sums.add.get(f"{name} shift", np.zeros(len(terms.mean))) / n  # of terms whose mean is not the estimate
+    gaps, spread = pairs.gaps(terms.mean - shift), pairs.squares(terms.scatter[:k, :k], np.diag(terms.scatter)[k:])
     gain = 1 - sums.add[f"{name} weight"] / n if r.mean and r.ratio is None else np.zeros(k)
     cross, square = own.scatter[:k, k], own.scatter[k, k]
     spread_own = np.diag(own.scatter)[:k] + 2 * gain * cross + gain**2 * square
     samples, resampled = n, None
     if isinstance(pieces, GroupSums):
         present = pieces.sizes > 0
-        resampled = GroupSums(pieces.sizes[present], pieces.sums[present][:, :k])
+        resampled = GroupSums(
+            pieces.sizes[present], pieces.sums[present][:, :k] - np.outer(pieces.sizes[present], shift[:k])
+        )
         if large.units:
             samples, whole = int(present.sum()), pieces.scatter()
             spread = pairs.squares(whole[:k, :k], np.diag(whole)[k:-1])
@@ -223,10 +248,13 @@ def result_of(large: Large, r: Recipe, sums: Sums) -> MethodResult:
     if f"{name} before" in sums.add:
         before = sums.add[f"{name} before"]
         removed = np.divide(before - sums.add[f"{name} weight"], before, out=np.zeros(k), where=before > 0)
-    centred = terms.mean[:k]
+    centred = (terms.mean - shift)[:k]
+    if r.ratio is not None and r.constant is not None:
+        centred = r.ratio.level + (r.constant - large.centre)
+    values = large.centre + centred
     return MethodResult(
         estimator=r.estimator,
-        values=large.centre + centred,
+        values=values if r.ratio is None else without_noise(values, large.largest),
         centred=centred,
         scale=max(large.size, float(np.abs(centred).max())),
         difference=difference,
@@ -236,4 +264,5 @@ def result_of(large: Large, r: Recipe, sums: Sums) -> MethodResult:
         pieces=resampled,
         own_error=np.sqrt(np.maximum(spread_own, 0.0) * factor),
         removed=removed,
+        effective=r.effective,
     )

@@ -208,6 +208,6 @@ def states(
     short_numbers(ax.xaxis)
     ax.set_ylabel("rows", color=theme.soft, fontsize=9)
     gap = f"{short[a]} − {short[b]} in a state,"
-    label_x(ax, theme, gap + ("\n" if len(gap) > 40 else " ") + f"in units of reward, by {view.method}")
+    label_x(ax, theme, gap + ("\n" if len(gap) > 40 else " ") + f"{view.unit}, by {view.method}")
     title(ax, theme, f"{short[a]} against {short[b]}, state by state")
     return figure_of(ax)

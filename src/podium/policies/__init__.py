@@ -34,6 +34,8 @@ class PolicyRows:
     proxy: bool = False
     ratios: Floats | None = None  # (N,) pi(a_n|s_n)/p_n, where they were given
     terms: Mapping[str, Floats] = field(default_factory=dict)  # method -> (N,) row terms, where they were given
+    effective: Mapping[str, float] = field(default_factory=dict)  # method -> effective rows of such terms
+    density: bool = False  # a proxy that is a density: its ratios are true weights
 
     @property
     def has_full(self) -> bool:
@@ -83,6 +85,11 @@ class PolicySet:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.policies)
+
+    @property
+    def proxies(self) -> bool:
+        """Whether some are scores that stand for probabilities."""
+        return any(p.proxy for p in self.policies)
 
     def __len__(self) -> int:
         return len(self.policies)
@@ -161,7 +168,10 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
         return PolicyRows(name, draft.kind, (chosen == log.action_codes).astype(float), chosen=chosen)
     if draft.matrix is None:
         assert draft.logged is not None
-        return PolicyRows(name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios, terms=draft.terms)
+        return PolicyRows(
+            name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios, terms=draft.terms,
+            effective=draft.effective, density=draft.density,
+        )  # fmt: skip
     matrix = draft.matrix
     if draft.labels != log.action_space:
         matrix = np.zeros((len(log), log.n_actions))

@@ -51,6 +51,8 @@ class Policy:
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
     ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"
     terms : method -> (N,) row terms of methods that look inside a row (see `podium.episodes`)
+    effective : method -> effective number of rows, of those among them that divide by a sum of weights
+    density : a proxy that is a density, so that `ratios` are true weights and methods that use them may claim
 
     Examples
     --------
@@ -63,6 +65,8 @@ class Policy:
     proxy: bool = False
     ratios: Any = None
     terms: Mapping[str, Any] | None = field(default=None, repr=False)
+    effective: Mapping[str, float] | None = field(default=None, repr=False)
+    density: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in KINDS:
@@ -86,6 +90,8 @@ class Draft:
     proxy: bool = False
     ratios: Floats | None = None  # (N,)
     terms: Mapping[str, Floats] = field(default_factory=dict)
+    effective: Mapping[str, float] = field(default_factory=dict)
+    density: bool = False
 
 
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:

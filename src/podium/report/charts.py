@@ -250,7 +250,7 @@ def states(view: StateView, a: str, b: str, lower_is_better: bool) -> Markup:
             )  # fmt: skip
     marks = ticks(-size, size)
     drawn = tag("svg", grid(x, marks, "160"), bars, class_="plot", height="160", aria_hidden="true")
-    label = f"{a} − {b} in a state, in units of reward (by {view.method}); height: rows"
+    label = f"{a} − {b} in a state, {view.unit} (by {view.method}); height: rows"
     return tag("div", drawn, axis(x, marks, [tick_text(v) for v in marks], label), class_="chart")
 
 

@@ -125,7 +125,8 @@ def pair_table(sights: Sights) -> Table:
                 "–" if needed is None else f"{needed:,}",
             ]
         )  # fmt: skip
-    notes = ["difference: V(a) − V(b) in units of reward. flip: the fewest rows whose removal would turn its sign."]
+    unit = sights.result.unit
+    notes = [f"difference: V(a) − V(b) {unit}. flip: the fewest rows whose removal would turn its sign."]
     if sights.found is not None:
         notes.append("Beyond 20,000 rows no single rows are looked for that would turn a pair.")
     if sights.matters is not None:

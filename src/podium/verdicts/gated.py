@@ -148,7 +148,7 @@ class Gates:
         """Differences and errors by one method with the neighbours' baseline."""
         log, policies = self.log, self.policies
         rows = log.latest if estimator.duplicates == "latest" else np.arange(len(log))
-        n, units = len(rows), estimator.reward_units(log.n_actions)
+        n, units = len(rows), estimator.reward_units(log.n_actions, policies.proxies)
         size = float(np.abs(self.residual).max()) or 1.0  # fourth powers of huge or tiny numbers are none
         residual = self.residual[rows] / size
         weight = units * residual
@@ -167,6 +167,7 @@ class Gates:
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
             spread = residual if kind == "LDE" else log.rewards / size
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
+            design *= units / estimator.reward_units(log.n_actions)
         return Path(
             difference=size * (total[i] - total[j]),
             empirical=size * empirical,
@@ -238,7 +239,7 @@ def gated(gates: Signals) -> Judgement:
         for taken, dre_known, doubt in zip(use_lde, known, doubts, strict=True)
     ]
     by_log = other.by_log is not None and bool((other.by_log & known & ~use_lde).any())
-    if any(p.proxy for p in policies):
+    if policies.proxies:
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     if gates.left_out == 1:

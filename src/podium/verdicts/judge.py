@@ -13,7 +13,7 @@ from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
 from podium.scan import ScannedLog
 from podium.verdicts import Judgement
-from podium.verdicts.gated import ALARM, Gates, Signals, gated
+from podium.verdicts.gated import ALARM, PROXIES, Gates, Signals, gated
 from podium.verdicts.resampling import LABELS, classical
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
@@ -28,7 +28,7 @@ def why_no_posterior(log: Log | ScannedLog, policies: PolicySet) -> str:
     partial = [p.name for p in policies if not p.has_full]
     if partial:
         return f"the posterior needs pi(a|s) for every action, and {partial[0]!r} is known only at the logged actions"
-    if any(p.proxy for p in policies):
+    if policies.proxies:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
     if len(log) > MOST_ROWS or len(policies) * len(log) * log.n_actions > MOST_CELLS:
         return f"the posterior is for logs of up to {MOST_ROWS:,} rows"
@@ -65,12 +65,18 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
         return by_posterior(log, policies, seed)
     if procedure == "gated":
         return gated(Gates(log, policies))
-    return by_terms(log, main, units, procedure, seed)
+    return by_terms(log, policies, main, units, procedure, seed)
 
 
-def by_terms(log: Log | ScannedLog, main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
-    """The row terms of the main method judged in a classical way."""
+def by_terms(
+    log: Log | ScannedLog, policies: PolicySet, main: MethodResult, units: float, procedure: str, seed: int
+) -> Judgement:
+    """The row terms of the main method judged in a classical way; of proxies only weights that are true ratios of
+    densities support a claim."""
     found = classical(main, units, procedure, seed)
+    weighed = main.estimator.uses_propensity and all(p.density for p in policies if p.proxy)
+    if policies.proxies and not weighed:
+        found = replace(found, silent=tuple(reason or PROXIES for reason in found.silent))
     if log.knows != "estimated" or not main.estimator.uses_propensity:
         return found
     return replace(found, notes=(*found.notes, "The errors take the estimated propensities as if they were known"))

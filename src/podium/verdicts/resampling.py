@@ -6,12 +6,14 @@ import numpy as np
 
 from podium.bootstrap import piece_sums
 from podium.columns import Floats
-from podium.estimate import TIE, MethodResult
+from podium.display import share
+from podium.estimate import FEW, TIE, MethodResult
 from podium.moments import GroupSums
 from podium.verdicts import Judgement
 from podium.verdicts.pairs import pair_indices
 
 DRAWS = 2000
+UNEVEN = 0.03  # shares of two policies' weights, taken by shrinking, that differ by more may make a difference
 LABELS = {
     "paired t": "rows are independent and many enough for a t test; rare rows that matter may be unseen",
     "bootstrap t": "rows are independent and resemble those to come; rare rows that matter may be unseen",
@@ -32,18 +34,43 @@ def classical(main: MethodResult, units: float, procedure: str, seed: int) -> Ju
     if procedure != "paired t" and main.samples > 1:
         draw = bootstrap_t if procedure == "bootstrap t" else sign_flips
         reference = draw(main, seed)
-    silent = tuple("" if np.isfinite(e) else no_spread(main.samples, d) for d, e in zip(difference, error, strict=True))
+        if main.effective is not None:  # resampling cannot know of heavy rows that it has not seen
+            reference = reference * widening(np.minimum(main.freedom[i], main.freedom[j]), main.samples)[:, None]
+    silent = [
+        no_claim(main, int(a), int(b)) or ("" if np.isfinite(e) else no_spread(main.samples, d))
+        for a, b, d, e in zip(i, j, difference, error, strict=True)
+    ]
     return Judgement(
         procedure=procedure,
         difference=difference,
         std_error=error,
-        freedom=np.full(len(i), max(main.samples - 1.0, 1.0)),
+        freedom=np.minimum(main.freedom[i], main.freedom[j]),
         path=(main.estimator.name,) * len(i),
-        silent=silent,
+        silent=tuple(silent),
         values=units * main.values,
         reference=reference,
         assumes=f"{main.estimator.assumes}; {LABELS[procedure]}",
     )
+
+
+def widening(freedom: Floats, samples: int) -> Floats:
+    """(P,) how much further a t distribution with few degrees of freedom reaches than one with as many as rows."""
+    from scipy.special import stdtrit
+
+    wider: Floats = np.asarray(stdtrit(freedom, 0.975) / stdtrit(samples - 1.0, 0.975), dtype=np.float64)
+    return wider
+
+
+def no_claim(main: MethodResult, a: int, b: int) -> str:
+    """Why the error of a method cannot support a claim of a pair; nothing if it can."""
+    if main.effective is not None and (few := min(main.effective[a], main.effective[b])) < FEW:
+        return f"Too few rows (or units) carry a policy's weight to show a spread: {few:.2g} effective ones"
+    if main.estimator.rule == "none":
+        return f"The error of {main.estimator.name} is that of the model's fit: it cannot show that the model is wrong"
+    if main.removed is not None and abs(main.removed[a] - main.removed[b]) > UNEVEN:
+        taken = " and ".join(share(float(main.removed[k])) for k in (a, b))
+        return f"{main.estimator.name} takes {taken} of the two policies' weight: what it takes may be the difference"
+    return ""
 
 
 def no_spread(samples: int, difference: float) -> str:
