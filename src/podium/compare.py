@@ -17,7 +17,7 @@ from podium.estimators import LDE, Estimator, find_estimator
 from podium.log import Log
 from podium.planning import Plan, make_plan
 from podium.scan import ScannedLog
-from podium.study import Study, examine
+from podium.study import Study, examine, log_warnings
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.pairs import pair_indices
@@ -169,6 +169,16 @@ def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **op
     result = compare(log, policies, **options)
     assert result.basis is not None
     return make_plan(result, result.basis.policies, result.basis.judgement, difference)
+
+
+def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
+    """A comparison of rows that stand for something else, with notes on that.
+
+    There every state is new, which is no sign of a mistake.
+    """
+    usual = log_warnings(log)
+    settings = {**result.settings, "notes": [*notes, *result.settings["notes"]]}
+    return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 
 
 def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[int]]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from podium.columns import Codes, Floats
 from podium.compare import compare as compare_policies
+from podium.compare import retold
 from podium.comparison import Comparison
 from podium.episodes.actors import Actor, as_actor
 from podium.episodes.bounds import HINT, Bounds, bounds_of, is_discrete
@@ -36,7 +37,6 @@ from podium.estimate import evaluate as evaluate_policies
 from podium.estimators import EPISODIC
 from podium.log import LARGEST, SMALLEST, Log
 from podium.policies.drafts import Policy
-from podium.study import log_warnings
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]
 
@@ -330,9 +330,7 @@ class EpisodeLog:
         """Rank the policies and judge every pair; `options` are those of `podium.compare`."""
         made = self.interactions(policies, behavior)
         result = compare_policies(made.log, made.policies, estimator, **options)
-        usual = log_warnings(made.log)  # that every first observation is new is no sign of a mistake
-        settings = {**result.settings, "notes": [*made.notes, *result.settings["notes"]]}
-        return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
+        return retold(result, made.notes, made.log)
 
     def evaluate(
         self,
