@@ -148,13 +148,16 @@ def test_headers_name_densities_kernel_and_bandwidth() -> None:
     log = uniform_log(100)
     for found in (log.compare(POLICIES, bandwidth=0.5), log.evaluate(POLICIES, bandwidth=0.5)):
         text = " ".join(found.text(200).split())
-        assert "epanechnikov kernel with bandwidth 0.5" in text and " densities" in text
+        assert "epanechnikov kernel with bandwidth 0.5" in text
+        assert " densities" in text
         assert "propensities" not in text
         assert (found.settings["kernel"], found.settings["bandwidth"]) == ("epanechnikov", [0.5])
     assert "The gated procedure does without the densities" in log.compare(POLICIES).text(200)
     without = ContinuousLog(log.log.states, log.actions, log.rewards)
     text = " ".join(without.compare(POLICIES).text(200).split())
-    assert "no densities" in text and "Without densities it is assumed" in text and "propensities" not in text
+    assert "no densities" in text
+    assert "Without densities it is assumed" in text
+    assert "propensities" not in text
     assert "needs the density of each logged action" in without.evaluate(POLICIES).unavailable["IPS"]
 
 

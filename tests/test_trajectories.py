@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,13 @@ def test_without_probabilities_of_steps_they_are_unavailable() -> None:
     found = evaluate(steps, {"a": chance(0.6)})
     assert set(found.unavailable) == set(METHODS)
     assert found.values["a"] == dict.fromkeys(METHODS)
+    needs = "PDIS needs episodes with the probability of every step"
+    assert found.unavailable["PDIS"] == f"{needs}, and the behaviour policy is not known"
+    both = SimpleNamespace(predict=lambda o: 0 * o, log_prob=chance(0.6))
+    found = evaluate(steps, {"a": both}, behavior=lambda o: 0 * o, bounds=(0, 2))
+    assert found.unavailable["PDIS"] == f"{needs}, which the behaviour policy lacks"
+    with pytest.raises(Unavailable, match=r"PDIS needs episodes .*, and the behaviour policy is not known"):
+        podium.episodes.compare(steps, {"a": chance(0.6), "b": chance(0.5)}, estimator="pdis")
     acts = {"a": lambda o: 0 * o, "b": lambda o: 0 * o + 0.5}
     with pytest.raises(Unavailable, match="PDIS needs episodes with the probability of every step, which 'a' lacks"):
         podium.episodes.compare(steps, acts, bounds=(0, 2), behavior="a", estimator="PDIS")
@@ -193,6 +201,9 @@ def test_propensities_are_checked_and_read(tmp_path: Path) -> None:
         Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[0.5, 0.0])
     with pytest.raises(PodiumError, match="there are 2 rewards and propensities of shape"):
         Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[0.5])
+    with pytest.raises(PodiumError, match="must be at most 1 where actions are whole numbers; step 1 holds 2"):
+        Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[2.0, 0.5])
+    assert Episode(np.zeros((2, 1)), [0.0, 1.0], [0.0, 1.0], propensities=[2.0, 0.5]).propensities is not None
     path = tmp_path / "steps.csv"
     path.write_text("episode,x,action,reward,propensity\n0,0,1,1,0.5\n0,0,0,0,0.25\n1,0,1,2,0.5\n", encoding="utf-8")
     episodes = read(path)
@@ -205,3 +216,28 @@ def test_a_horizon_cuts_weights_and_rewards() -> None:
     episodes = coins(80)
     cut = [Episode(e.observations[:2], e.actions[:2], e.rewards[:2], propensities=e.propensities[:2]) for e in episodes]
     assert evaluate(episodes, {"a": chance(0.7)}, horizon=2).values == evaluate(cut, {"a": chance(0.7)}).values
+
+
+def test_probabilities_are_no_logarithms() -> None:
+    with pytest.raises(PodiumError, match="must give a log-probability, at most 0") as error:
+        evaluate(coins(20), {"a": lambda o, a: np.where(a == 1, 0.7, 0.3)})
+    assert "give log(p), not p" in error.value.hint
+
+
+def test_a_discount_multiplies_rewards() -> None:
+    episodes = coins(80)
+    less = [
+        Episode(e.observations, e.actions, e.rewards * 0.9 ** np.arange(len(e)), propensities=e.propensities)
+        for e in episodes
+    ]
+    found = evaluate(episodes, {"a": chance(0.7)}, gamma=0.9)
+    assert found.values == evaluate(less, {"a": chance(0.7)}).values
+    assert found.settings["gamma"] == 0.9
+    assert "counts 0.9^t times" in found.text()
+    agents = {"a": chance(0.7), "b": chance(0.4)}
+    assert podium.episodes.compare(episodes, agents, gamma=0.9).estimates == (
+        podium.episodes.compare(less, agents).estimates
+    )
+    for gamma in (1.1, -0.1, "x", True):
+        with pytest.raises(PodiumError, match="gamma must be a number from 0 to 1"):
+            evaluate(episodes, agents, gamma=gamma)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed
 from podium.estimators import LDE, Estimator, find_estimator
 from podium.log import Log
 from podium.planning import Plan, make_plan
@@ -76,8 +76,7 @@ def compare(
     """
     judges = str(estimator).lower() in JUDGES  # ranked by the values that a procedure itself gives
     method = LDE if estimator is None or judges else find_estimator(estimator, JUDGES)
-    if not isinstance(level, int | float) or not 0 < level < 1:
-        raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
+    check_level(level)
     if bootstrap < 0:
         raise PodiumError(f"bootstrap must be a number of draws; it is {bootstrap}", hint="use bootstrap=1000.")
     check_choice("normalize", normalize, NORMALIZE)

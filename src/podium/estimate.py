@@ -169,6 +169,11 @@ def check_seed(seed: Any) -> None:
         raise PodiumError(f"seed must be a whole number from 0 on; it is {seed!r}", hint="use seed=0.")
 
 
+def check_level(level: Any) -> None:
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
+
+
 def check_choice(what: str, value: Any, choices: Sequence[Any]) -> None:
     if value not in choices:
         raise PodiumError(
