@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import podium
+from podium.cli import main
 from podium.episodes import Episode, evaluate, read
 from podium.episodes.trajectories import trajectory_terms
 from podium.errors import PodiumError, Unavailable
@@ -241,3 +243,27 @@ def test_a_discount_multiplies_rewards() -> None:
     for gamma in (1.1, -0.1, "x", True):
         with pytest.raises(PodiumError, match="gamma must be a number from 0 to 1"):
             evaluate(episodes, agents, gamma=gamma)  # type: ignore[arg-type]
+
+
+def test_the_command_evaluates_recorded_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("steps.csv").write_text(
+        "episode,x,action,reward,propensity\n0,0,1,1,0.5\n0,0,0,1,0.25\n1,0,1,2,0.5\n", encoding="utf-8"
+    )
+    Path("coin_players.py").write_text(
+        "import numpy as np\n\ndef even(observations, actions):\n    return np.full(len(actions), np.log(0.5))\n"
+    )
+    command = ["evaluate", "steps.csv", "--policy", "even=coin_players:even"]
+    assert main([*command, "--episodes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"][0]["estimates"]
+    assert set(found) == set(METHODS)
+    assert found["PDIS"] == approx((1 + 2 + 2) / 2)
+    assert main([*command, "--episodes", "--gamma", "0.5", "--estimator", "PDIS", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"][0]["estimates"]
+    assert found == {"PDIS": approx((1 + 1 + 2) / 2)}
+    assert main([*command, "--gamma", "0.5"]) == 2
+    assert capsys.readouterr().err == "podium: --gamma needs --episodes\n\nHint: see podium evaluate --help.\n"
+    assert main([*command, "--estimator", "TIS"]) == 2
+    assert "Hint: use podium.episodes.evaluate, or podium evaluate --episodes" in capsys.readouterr().err
