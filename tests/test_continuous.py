@@ -133,7 +133,7 @@ def test_without_densities_there_are_scores_alone() -> None:
     result = log.compare({"low": 0.1, "high": 0.9}, bandwidth=0.5)
     assert (result.settings["estimator"], result.ranking) == ("LDE", ["low", "high"])
     assert set(result.unavailable) == {"IPS", "DRE", "posterior"}
-    with pytest.raises(PodiumError, match="SNIPS needs the probability of each logged action"):
+    with pytest.raises(PodiumError, match="SNIPS needs the density of each logged action"):
         log.compare({"low": 0.1, "high": 0.9}, "SNIPS")
 
 

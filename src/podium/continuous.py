@@ -32,7 +32,7 @@ from podium.columns import Codes, Floats, factorize, numbers_column, to_array
 from podium.compare import compare as compare_policies
 from podium.compare import retold
 from podium.comparison import Comparison
-from podium.errors import PodiumError, count, refuse_rows
+from podium.errors import PodiumError, Unavailable, count, refuse_rows
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
 from podium.log import LARGEST, SMALLEST, Log
@@ -312,7 +312,13 @@ class ContinuousLog:
         if estimator is None:
             estimator = "LDE" if self.densities is None else "DRE"
         known = self.baseline(baseline, chosen, seed)
-        result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
+        try:
+            result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
+        except Unavailable as error:
+            hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
+            raise Unavailable(
+                in_densities(error.message), error.hint if self.densities is not None else hint
+            ) from error
         result = retold(result, notes, self.log)
         settings = {**result.settings, **self.smoothing(kernel, bandwidth)}
         settings["assumes"] = in_densities(settings["assumes"])

@@ -13,7 +13,7 @@ The wider family changes the weight pi/p, or leaves it out:
 
 | g(w)                   | rhat = 0 | rhat = a baseline | reference |
 |------------------------|----------|-------------------|-----------|
-| w / mean(w)            | SNIPS    | SNDR              | Swaminathan and Joachims, 2015 |
+| w / mean(w)            | SNIPS    | SNDR              | Swaminathan and Joachims, 2015; Thomas and Brunskill, 2016 |
 | min(w, c)              | cIPS:c   | cDR:c             | Strehl et al., 2010; Bottou et al., 2013 |
 | w where w <= c, else 0 |          | SwitchDR:c        | Wang, Agarwal and Dudik, 2017 |
 | c w / (w^2 + c)        |          | DRos:c            | Su et al., 2020 |
@@ -205,7 +205,7 @@ MAKERS: dict[str, Callable[..., Estimator]] = {
     "sgDR": lambda *share: subgaussian(*share, baseline=True),
 }
 FAMILY = {e.name: e for e in (*ESTIMATORS.values(), SNIPS, SNDR, *(make() for make in MAKERS.values()), DIRECT_MODEL)}
-# Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised (Precup et al., 2000).
+# Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised (`podium.episodes`).
 EPISODIC = {
     name: Estimator(name, uses_propensity=True, uses_baseline=False, rule="steps")
     for name in ("TIS", "PDIS", "WIS", "PDWIS")
