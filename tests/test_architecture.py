@@ -25,7 +25,7 @@ FLOW = [
     "report", "plots.canvas", "plots.answers", "plots.map", "plots.checks", "plots",
     "sampling", "labelled", "bandits", "simulator", "demo", "continuous",
     "episodes.proxy", "episodes.bounds", "episodes.sb3", "episodes.actors", "episodes.recordings", "episodes.steps",
-    "episodes.rollouts", "episodes.trajectories", "episodes", "completion", "cli",
+    "episodes.rollouts", "episodes.trajectories", "episodes", "completion", "arguments", "cli",
 ]  # fmt: skip
 EXPERIMENTS = [
     "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import podium
-from podium.continuous import KERNELS, ContinuousLog
+from podium.continuous import KERNELS, ContinuousLog, rule_of_thumb
 from podium.errors import PodiumError
 
 approx = pytest.approx
@@ -76,7 +76,7 @@ def test_estimates_approach_the_truth() -> None:
 def test_bandwidth_by_default() -> None:
     log = uniform_log()
     result = log.compare(POLICIES)
-    h = 1.06 * log.actions.std() * 500**-0.2
+    h = rule_of_thumb("epanechnikov", 500) * log.actions.std()
     assert f"epanechnikov kernel with bandwidth {h:.4g}" in result.settings["notes"][0]
     assert all(pair.verdict == "cannot tell" for pair in result.pairs)  # smoothed policies are scores by default
     assert log.compare(POLICIES, verdicts="paired t").pair("good", "late").verdict == "better"
@@ -133,7 +133,7 @@ def test_without_densities_there_are_scores_alone() -> None:
     result = log.compare({"low": 0.1, "high": 0.9}, bandwidth=0.5)
     assert (result.settings["estimator"], result.ranking) == ("LDE", ["low", "high"])
     assert set(result.unavailable) == {"IPS", "DRE", "posterior"}
-    with pytest.raises(PodiumError, match="SNIPS needs the probability of each logged action"):
+    with pytest.raises(PodiumError, match="SNIPS needs the density of each logged action"):
         log.compare({"low": 0.1, "high": 0.9}, "SNIPS")
 
 
@@ -144,12 +144,57 @@ def test_more_than_20_000_rows() -> None:
     assert log.compare(POLICIES, "SNIPS").ranking == ["good", "zero", "late"]
 
 
+def test_headers_name_densities_kernel_and_bandwidth() -> None:
+    log = uniform_log(100)
+    for found in (log.compare(POLICIES, bandwidth=0.5), log.evaluate(POLICIES, bandwidth=0.5)):
+        text = " ".join(found.text(200).split())
+        assert "epanechnikov kernel with bandwidth 0.5" in text
+        assert " densities" in text
+        assert "propensities" not in text
+        assert (found.settings["kernel"], found.settings["bandwidth"]) == ("epanechnikov", [0.5])
+    assert "The gated procedure does without the densities" in log.compare(POLICIES).text(200)
+    without = ContinuousLog(log.log.states, log.actions, log.rewards)
+    text = " ".join(without.compare(POLICIES).text(200).split())
+    assert "no densities" in text
+    assert "Without densities it is assumed" in text
+    assert "propensities" not in text
+    assert "needs the density of each logged action" in without.evaluate(POLICIES).unavailable["IPS"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("coordinates", [1, 2])
+def test_the_rule_of_thumb_is_the_best_bandwidth_for_normal_data(kernel: str, coordinates: int) -> None:
+    u = np.linspace(-8, 8, 160_001)
+    step, weight = u[1] - u[0], KERNELS[kernel](u)
+    square, spread = (weight**2).sum() * step, (u**2 * weight).sum() * step
+    d, rows = coordinates, 1_000
+    curvature = d * (d + 2) / (2 ** (d + 2) * np.pi ** (d / 2))  # of the normal density
+
+    def error(h: float) -> float:  # the leading terms of the mean integrated squared error
+        return float(square**d / (rows * h**d) + h**4 * spread**2 * curvature / 4)
+
+    best = rule_of_thumb(kernel, rows, d)
+    assert error(best) < min(error(0.97 * best), error(1.03 * best))
+
+
+def test_a_point_is_a_constant_policy() -> None:
+    actions = np.random.default_rng(0).uniform(0, 10, (50, 2))
+    log = ContinuousLog(np.zeros(50), actions, actions.sum(axis=1), densities=np.full(50, 0.01))
+    found = log.evaluate({"point": [5.0, 5.0], "rows": np.full((50, 2), 5.0)}).values
+    assert found["point"] == found["rows"]
+
+
 LOG = ContinuousLog([0, 1], [0.1, 0.5], [1.0, 0.5], densities=[1.0, 2.0])
 REFUSED: dict[str, tuple[Any, str]] = {
     "labels": (lambda: ContinuousLog([0, 1], ["a", "b"], [1, 2]), "the actions must be a number; row 1 holds 'a'"),
     "density": (lambda: ContinuousLog([0, 1], [1, 2], [1, 2], densities=[0, 1]), "the densities must be at least"),
     "densities": (lambda: ContinuousLog([0, 1], [1, 2], [1, 2], densities=[1]), "there are 2 rows and 1 densities"),
     "kernel": (lambda: LOG.evaluate({"a": 0.1}, kernel="box"), "unknown kernel 'box'"),
+    "behavior": (
+        lambda: LOG.compare({"a": 0.1, "b": 0.2}, behavior="estimate"), "behavior= is for actions that can be listed",
+    ),
+    "actions": (lambda: LOG.compare({"a": 0.1, "b": 0.2}, actions=[1]), "actions= is for actions that can be listed"),
+    "no bandwidth": (lambda: LOG.evaluate({"a": 0.1}, bandwidth="x"), "bandwidth must be a number above 0"),
     "bandwidth": (lambda: LOG.evaluate({"a": 0.1}, bandwidth=0), "bandwidth must be a number above 0"),
     "shape": (lambda: LOG.evaluate({"a": [0.1, 0.2, 0.3]}), "policy 'a' gives actions of shape"),
     "text": (lambda: LOG.evaluate({"a": "left"}), "policy 'a' must choose numbers"),

@@ -349,8 +349,9 @@ def test_all_is_the_whole_family() -> None:
 
 def test_episodic_methods_need_episodes() -> None:
     log, policies = sample(40, 3, 2)
-    found = podium.evaluate(log, policies, list(EPISODIC))
-    assert found.unavailable["PDIS"] == "PDIS needs episodes with the probability of every step, which 'p0' lacks"
+    with pytest.raises(PodiumError, match="TIS needs episodes with the probability of every step") as error:
+        podium.evaluate(log, policies, list(EPISODIC))
+    assert "podium.episodes.evaluate" in error.value.hint
 
 
 def test_single_states_have_no_ratio() -> None:
@@ -622,3 +623,21 @@ def test_so_they_have_with_the_mean_of_the_state(pieces: bool, units: bool, monk
     for method in ("LDE", "DRE"):
         small = run_method(row_terms(*prepare(log, policies), find_estimator(method), "state"))
         assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)
+
+
+def test_cautions_say_what_is_there() -> None:
+    log = podium.Log([0, 0, 1, 1], ["a", "b"] * 2, [1.0, 0.5, 1.0, 0.2], propensities=[0.5] * 4)
+    both = {"a": "constant:a", "b": "constant:b"}
+    (said,) = podium.compare(log, both, "cIPS:1").warnings
+    assert said.endswith("Here it takes 50% of the weight of every policy.")
+    for name in ("cIPS:inf", "DRos:inf"):
+        assert podium.compare(log, both, name).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("DR", "DR is DRE here."), ("IPW", "IPW is IPS here."), ("SNIPW", "SNIPW is SNIPS here.")]
+)
+def test_names_of_other_libraries(name: str, hint: str) -> None:
+    with pytest.raises(PodiumError, match="unknown estimator") as error:
+        find_estimator(name)
+    assert error.value.hint == hint

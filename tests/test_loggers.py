@@ -126,6 +126,18 @@ def test_refusals(loggers: podium.Loggers, message: str) -> None:
     assert error.value.message == message
 
 
+def test_the_mixture_is_named() -> None:
+    log = podium.Log([0, 0, 1, 1], ["a", "b", "a", "a"], [1.0, 0.0, 1.0, 0.5])
+    policies, by = {"old": "uniform", "new": "constant:a"}, ["old", "old", "new", "new"]
+    balanced = log.with_behavior(podium.Loggers(policies, by=by))
+    assert "the full behaviour policy, balanced over 2 loggers" in repr(balanced)
+    assert balanced.to_dict()["propensities"] == "full"
+    assert "balanced over 2 loggers" in balanced.to_dict()["logged_by"]
+    own = log.with_behavior(podium.Loggers(policies, by=by, balanced=False))
+    assert "of 2 loggers each on its own rows" in repr(own)
+    assert "logged_by" not in log.to_dict()
+
+
 def test_a_log_that_stays_where_it_is_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     path = tmp_path / "log.csv"

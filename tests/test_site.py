@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import podium
-from podium.cli import build_parser
+from podium.arguments import build_parser
 from podium.completion import actions_of
 
 ROOT = Path(__file__).parents[1]

@@ -139,3 +139,53 @@ def test_refusals() -> None:
     none, policies = sample(30, 3, 2, knows="none")
     with pytest.raises(PodiumError, match="IPS needs the probability of each logged action"):
         podium.spectrum(none, policies, estimators=["IPS", "SNIPS"])
+
+
+def test_a_mistake_keeps_its_hint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log, policies = sample(60, 3, 2)
+    continuous = podium.continuous.ContinuousLog([0, 1], [0.1, 0.2], [1, 2])
+    for make, message in (
+        (lambda: podium.spectrum(log, policies, ["mean", "foo"]), "unknown baseline 'foo'"),
+        (lambda: podium.spectrum(log, policies, ["foo"], "IPS"), "unknown baseline 'foo'"),
+        (lambda: podium.spectrum(continuous, policies), "log must be a podium.Log"),  # type: ignore[arg-type]
+        (lambda: podium.spectrum(log, policies, level="x"), "level must lie between 0 and 1"),  # type: ignore[arg-type]
+        (lambda: podium.spectrum(log, policies, estimators=[]), "estimators must be names of methods"),
+        (lambda: podium.evaluate(log, policies, None), "estimators must be names of methods"),  # type: ignore[arg-type]
+        (lambda: podium.evaluate(log, policies, 5), "estimators must be names of methods"),  # type: ignore[arg-type]
+        (lambda: podium.evaluate(log, policies, "TIS"), "TIS needs episodes"),
+    ):
+        with pytest.raises(PodiumError) as error:
+            make()
+        assert message in error.value.message
+        assert error.value.hint
+    path = tmp_path / "log.csv"
+    log.to_frame().to_csv(path, index=False)
+    arguments = ["spectrum", str(path), "--policy", "a=constant:0", "--policy", "b=constant:1"]
+    assert main([*arguments, "--baseline", "foo"]) == 2
+    assert main(["evaluate", *arguments[1:], "--estimator", "TIS"]) == 2
+    monkeypatch.setattr("podium.large.SMALL", 30)
+    with pytest.raises(PodiumError) as error:
+        podium.spectrum(log, {"a": np.full((60, 3), 0.9), "b": "uniform"})
+    assert error.value.hint != "no method can be used on this log."
+
+
+def test_notes_are_said_once() -> None:
+    log, policies = sample(60, 3, 2, knows="none")
+    notes = podium.spectrum(log, policies).notes()
+    gaps = [n for n in notes if n.startswith("Not available")]
+    assert len(gaps) == 1
+    assert "DRE (mean, linear)" in gaps[0]
+    assert "each needs the probability of each logged action" in gaps[0]
+
+
+def test_shared_first_places_and_cautions() -> None:
+    log = podium.Log([0, 0, 1, 1], ["a", "b"] * 2, [1.0, 1.0, 1.0, 1.0], propensities=[0.5] * 4)
+    both = {"a": "constant:a", "b": "constant:b"}
+    found = podium.spectrum(log, both, ["mean"], ["IPS", "cIPS:1000000", "cIPS:1000001"])
+    assert [p.estimator for p in found.places] == ["cIPS:1000000", "cIPS:1000001", "IPS"]
+    assert found.notes()[0] == "Ranked first: a and b alike by 3 of 3."
+    assert not any("LDE and DiM" in note for note in found.notes())
+    content = found.to_dict()
+    assert any("can turn a ranking round" in w for w in content["warnings"])
+    assert "hold it against DRE" in content["methods"][0]["caution"]
+    assert podium.spectrum(log, both, ["mean"], "IPS").to_dict()["warnings"] == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import podium
+from podium.cli import main
 from podium.episodes import Episode, evaluate, read
 from podium.episodes.trajectories import trajectory_terms
 from podium.errors import PodiumError, Unavailable
@@ -183,6 +186,13 @@ def test_without_probabilities_of_steps_they_are_unavailable() -> None:
     found = evaluate(steps, {"a": chance(0.6)})
     assert set(found.unavailable) == set(METHODS)
     assert found.values["a"] == dict.fromkeys(METHODS)
+    needs = "PDIS needs episodes with the probability of every step"
+    assert found.unavailable["PDIS"] == f"{needs}, and the behaviour policy is not known"
+    both = SimpleNamespace(predict=lambda o: 0 * o, log_prob=chance(0.6))
+    found = evaluate(steps, {"a": both}, behavior=lambda o: 0 * o, bounds=(0, 2))
+    assert found.unavailable["PDIS"] == f"{needs}, which the behaviour policy lacks"
+    with pytest.raises(Unavailable, match=r"PDIS needs episodes .*, and the behaviour policy is not known"):
+        podium.episodes.compare(steps, {"a": chance(0.6), "b": chance(0.5)}, estimator="pdis")
     acts = {"a": lambda o: 0 * o, "b": lambda o: 0 * o + 0.5}
     with pytest.raises(Unavailable, match="PDIS needs episodes with the probability of every step, which 'a' lacks"):
         podium.episodes.compare(steps, acts, bounds=(0, 2), behavior="a", estimator="PDIS")
@@ -193,6 +203,9 @@ def test_propensities_are_checked_and_read(tmp_path: Path) -> None:
         Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[0.5, 0.0])
     with pytest.raises(PodiumError, match="there are 2 rewards and propensities of shape"):
         Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[0.5])
+    with pytest.raises(PodiumError, match="must be at most 1 where actions are whole numbers; step 1 holds 2"):
+        Episode(np.zeros((2, 1)), [0, 1], [0.0, 1.0], propensities=[2.0, 0.5])
+    assert Episode(np.zeros((2, 1)), [0.0, 1.0], [0.0, 1.0], propensities=[2.0, 0.5]).propensities is not None
     path = tmp_path / "steps.csv"
     path.write_text("episode,x,action,reward,propensity\n0,0,1,1,0.5\n0,0,0,0,0.25\n1,0,1,2,0.5\n", encoding="utf-8")
     episodes = read(path)
@@ -224,3 +237,52 @@ def test_intervals_of_weighted_importance_sampling_cover_or_are_not_given(steps:
             covered += found[0] <= 0.9 * steps <= found[1]
     assert covered >= 0.85 * given
     assert given > 20 if steps == 5 else given < 15
+
+
+def test_probabilities_are_no_logarithms() -> None:
+    with pytest.raises(PodiumError, match="must give a log-probability, at most 0") as error:
+        evaluate(coins(20), {"a": lambda o, a: np.where(a == 1, 0.7, 0.3)})
+    assert "give log(p), not p" in error.value.hint
+
+
+def test_a_discount_multiplies_rewards() -> None:
+    episodes = coins(80)
+    less = [
+        Episode(e.observations, e.actions, e.rewards * 0.9 ** np.arange(len(e)), propensities=e.propensities)
+        for e in episodes
+    ]
+    found = evaluate(episodes, {"a": chance(0.7)}, gamma=0.9)
+    assert found.values == evaluate(less, {"a": chance(0.7)}).values
+    assert found.settings["gamma"] == 0.9
+    assert "counts 0.9^t times" in found.text()
+    agents = {"a": chance(0.7), "b": chance(0.4)}
+    assert podium.episodes.compare(episodes, agents, gamma=0.9).estimates == (
+        podium.episodes.compare(less, agents).estimates
+    )
+    for gamma in (1.1, -0.1, "x", True):
+        with pytest.raises(PodiumError, match="gamma must be a number from 0 to 1"):
+            evaluate(episodes, agents, gamma=gamma)  # type: ignore[arg-type]
+
+
+def test_the_command_evaluates_recorded_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("steps.csv").write_text(
+        "episode,x,action,reward,propensity\n0,0,1,1,0.5\n0,0,0,1,0.25\n1,0,1,2,0.5\n", encoding="utf-8"
+    )
+    Path("coin_players.py").write_text(
+        "import numpy as np\n\ndef even(observations, actions):\n    return np.full(len(actions), np.log(0.5))\n"
+    )
+    command = ["evaluate", "steps.csv", "--policy", "even=coin_players:even"]
+    assert main([*command, "--episodes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"][0]["estimates"]
+    assert set(found) == set(METHODS)
+    assert found["PDIS"] == approx((1 + 2 + 2) / 2)
+    assert main([*command, "--episodes", "--gamma", "0.5", "--estimator", "PDIS", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["policies"][0]["estimates"]
+    assert found == {"PDIS": approx((1 + 1 + 2) / 2)}
+    assert main([*command, "--gamma", "0.5"]) == 2
+    assert capsys.readouterr().err == "podium: --gamma needs --episodes\n\nHint: see podium evaluate --help.\n"
+    assert main([*command, "--estimator", "TIS"]) == 2
+    assert "Hint: use podium.episodes.evaluate, or podium evaluate --episodes" in capsys.readouterr().err

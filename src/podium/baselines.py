@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from podium.columns import Codes, Floats, combine_codes, factorize, group_sums, numbers_column, to_array
-from podium.errors import PodiumError
+from podium.errors import BaselineRefused, PodiumError
 from podium.frames import ColumnTable, columns_to_frame
 from podium.log import Log
 
 NEIGHBOURS = 10
 FOLDS = 5
+NAMED = ("mean", "linear", "state")
 NAMES = '"mean", "linear", "state", a number, q(states, actions), v(states), an object with fit/predict, or an array'
 
 
@@ -62,16 +63,23 @@ def describe_baseline(spec: Any) -> str:
     return "array"
 
 
+def check_baseline(spec: Any) -> None:
+    """Refuse what no log allows."""
+    if isinstance(spec, str) and spec not in NAMED:
+        raise PodiumError(f"unknown baseline {spec!r}", hint=f"a baseline is {NAMES}.")
+    if spec is None or isinstance(spec, bool | dict):
+        raise PodiumError(f"a baseline cannot be {spec!r}", hint=f"a baseline is {NAMES}.")
+
+
 def fit_baseline(spec: Any, log: Log, rows: Codes, seed: int = 0) -> BaselineRows:
     """The baseline at the rows that a method keeps; what it learns, it learns from the log alone."""
+    check_baseline(spec)
     if isinstance(spec, str):
         if spec == "mean":
             return constant(float(log.rewards[rows].mean()), len(rows))
         if spec == "state":
             return BaselineRows(neighbour_means(log)[rows])
-        if spec == "linear":
-            return cross_fit(LeastSquares(), log, rows, seed)
-        raise PodiumError(f"unknown baseline {spec!r}", hint=f"a baseline is {NAMES}.")
+        return cross_fit(LeastSquares(), log, rows, seed)
     if isinstance(spec, numbers.Real) and not isinstance(spec, bool):
         if not np.isfinite(float(spec)):
             raise PodiumError(
@@ -85,8 +93,6 @@ def fit_baseline(spec: Any, log: Log, rows: Codes, seed: int = 0) -> BaselineRow
         return cross_fit(spec, log, rows, seed)
     if callable(spec):
         return from_callable(spec, log, rows)
-    if spec is None or isinstance(spec, bool | dict):
-        raise PodiumError(f"a baseline cannot be {spec!r}", hint=f"a baseline is {NAMES}.")
     return from_array(spec, log, rows)
 
 
@@ -167,7 +173,7 @@ def state_features(log: Log, most_texts: int = 1_000) -> Floats:
             continue
         codes, distinct = factorize(column)
         if len(distinct) > most_texts:
-            raise PodiumError(
+            raise BaselineRefused(
                 f"column {header!r} has {len(distinct):,} different texts, too many for a learned baseline",
                 hint='use baseline="state", which averages rows of the same text.',
             )
@@ -183,7 +189,7 @@ def cross_fit(model: Any, log: Log, rows: Codes, seed: int) -> BaselineRows:
     groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
     n_groups = int(groups.max()) + 1
     if n_groups < 2:
-        raise PodiumError(
+        raise BaselineRefused(
             f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
             hint='use baseline="mean" or a number.',
         )

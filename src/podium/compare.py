@@ -12,12 +12,12 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed
 from podium.estimators import LDE, Estimator, find_estimator
 from podium.log import Log
 from podium.planning import Plan, make_plan
 from podium.scan import ScannedLog
-from podium.study import Study, examine
+from podium.study import Study, examine, log_warnings
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.pairs import pair_indices
@@ -76,8 +76,7 @@ def compare(
     """
     judges = str(estimator).lower() in JUDGES  # ranked by the values that a procedure itself gives
     method = LDE if estimator is None or judges else find_estimator(estimator, JUDGES)
-    if not isinstance(level, int | float) or not 0 < level < 1:
-        raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
+    check_level(level)
     if bootstrap < 0:
         raise PodiumError(f"bootstrap must be a number of draws; it is {bootstrap}", hint="use bootstrap=1000.")
     check_choice("normalize", normalize, NORMALIZE)
@@ -169,6 +168,16 @@ def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **op
     result = compare(log, policies, **options)
     assert result.basis is not None
     return make_plan(result, result.basis.policies, result.basis.judgement, difference)
+
+
+def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
+    """A comparison of rows that stand for something else, with notes on that.
+
+    There every state is new, which is no sign of a mistake.
+    """
+    usual = log_warnings(log)
+    settings = {**result.settings, "notes": [*notes, *result.settings["notes"]]}
+    return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 
 
 def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[int]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,14 +31,14 @@ from podium.baselines import (
 )
 from podium.columns import Codes, Floats, factorize, numbers_column, to_array
 from podium.compare import compare as compare_policies
+from podium.compare import retold
 from podium.comparison import Comparison
-from podium.errors import PodiumError, count, refuse_rows
+from podium.errors import PodiumError, Unavailable, count, refuse_rows
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
 from podium.estimators import find_estimators
 from podium.log import LARGEST, SMALLEST, Log
 from podium.policies.drafts import Policy
-from podium.study import log_warnings
 
 __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]
 
@@ -51,7 +52,24 @@ AIM = (
     "The model of the reward is asked at the actions that policies choose: with it DRE, SNDR and DirectModel aim at "
     "the policies themselves, not at the smoothed ones that IPS and SNIPS judge"
 )
-RULE = 1.06  # of Silverman: h = 1.06 s n^(-1/5), in the spread s of the logged actions
+SHAPES = {  # of every kernel the integrals of K^2 and of u^2 K
+    "epanechnikov": (3 / 5, 1 / 5),
+    "gaussian": (1 / (2 * sqrt(pi)), 1.0),
+    "triangular": (2 / 3, 1 / 6),
+    "cosine": (pi**2 / 16, 1 - 8 / pi**2),
+}
+
+
+def rule_of_thumb(kernel: str, rows: int, coordinates: int = 1) -> float:
+    """The bandwidth of normal data with spread 1 that a kernel estimates best: Silverman's rule for every kernel.
+
+    >>> [round(rule_of_thumb(kernel, 1), 2) for kernel in KERNELS]
+    [2.34, 1.06, 2.58, 2.41]
+    """
+    square, spread = SHAPES[kernel]
+    d = coordinates
+    constant = square**d * 2 ** (d + 2) * pi ** (d / 2) / (spread**2 * (d + 2))
+    return float((constant / rows) ** (1 / (d + 4)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +123,7 @@ class ContinuousLog:
                 f"there are {count(len(log), 'row')} and {len(self.densities):,} densities",
                 hint="every column describes the same rows, in the same order.",
             )
+        object.__setattr__(log, "logged_by", "no densities" if self.densities is None else "densities")
         object.__setattr__(self, "log", log)
 
     def __len__(self) -> int:
@@ -124,12 +143,16 @@ class ContinuousLog:
         elif callable(policy):
             answer = policy(self.log.states)
         array = np.asarray(answer) if np.ndim(answer) == 0 else to_array(answer)
-        hint = "a policy is a number, an array of chosen actions, a function of the states, or an object with predict."
+        hint = (
+            "a policy is a number or a point, an array of chosen actions, a function of the states, or an object with "
+            "predict."
+        )
         if array.dtype.kind not in "iuf":
             raise PodiumError(f"policy {name!r} must choose numbers; it gives {array.dtype}", hint=hint)
         array = array.astype(np.float64)
-        if array.ndim == 0:
-            array = np.full(self.actions.shape, float(array))
+        d = self.actions.shape[1]
+        if array.ndim == 0 or (d > 1 and array.shape == (d,)):  # the same for every row
+            array = np.broadcast_to(array, self.actions.shape)
         if array.size != self.actions.size or len(array) != len(self):
             raise PodiumError(
                 f"policy {name!r} gives actions of shape {array.shape}; the logged ones have {self.actions.shape}",
@@ -146,13 +169,16 @@ class ContinuousLog:
         density: Floats = (KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1)
         return density
 
-    def bandwidths(self, bandwidth: Any) -> Floats:
+    def bandwidths(self, bandwidth: Any, kernel: str = "epanechnikov") -> Floats:
         """(d,) the bandwidth of every coordinate; by default Silverman's rule on the logged actions."""
         if bandwidth is None:
             spread = self.actions.std(axis=0)
-            found: Floats = np.where(spread > 0, RULE * spread * len(self) ** -0.2, 1.0)
+            found: Floats = np.where(spread > 0, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
             return found
-        array = np.asarray(bandwidth, dtype=np.float64)
+        try:
+            array = np.asarray(bandwidth, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
         if array.size not in (1, self.actions.shape[1]) or not (np.isfinite(array) & (array > 0)).all():
             raise PodiumError(
                 f"bandwidth must be a number above 0, or one per coordinate; it is {bandwidth!r}",
@@ -168,7 +194,7 @@ class ContinuousLog:
             raise PodiumError("no policies to compare", hint="give policies={'name': ...}.")
         if kernel not in KERNELS:
             raise PodiumError(f"unknown kernel {kernel!r}", hint="the kernels are " + ", ".join(KERNELS) + ".")
-        h = self.bandwidths(bandwidth)
+        h = self.bandwidths(bandwidth, kernel)
         made: dict[str, Policy] = {}
         chosen: dict[str, Floats | None] = {}
         for name, policy in policies.items():
@@ -260,14 +286,20 @@ class ContinuousLog:
         seed: int = 0,
     ) -> Estimates:
         """The table of estimates alone; see `evaluate`."""
-        made, chosen, _ = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
+        made, chosen, notes = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
         known = self.baseline(baseline, chosen, seed)
         found = evaluate_policies(self.log, made, estimators, known, seed=seed)
-        methods = find_estimators(estimators)
+        methods, warnings = find_estimators(estimators), found.warnings
         modelled = isinstance(known, KnownAverages) and any(m.uses_baseline and not m.is_score for m in methods)
         if modelled and any(not m.uses_baseline for m in methods):  # which do not estimate the same
-            found = replace(found, warnings=(*found.warnings, f"{AIM[0].lower()}{AIM[1:]}."))
-        return found
+            warnings = (*warnings, f"{AIM[0].lower()}{AIM[1:]}.")
+        settings = {**found.settings, **self.smoothing(kernel, bandwidth), "notes": notes}
+        reasons = {method: in_densities(reason) for method, reason in found.unavailable.items()}
+        return replace(found, settings=settings, unavailable=reasons, warnings=warnings)
+
+    def smoothing(self, kernel: str, bandwidth: Any) -> dict[str, Any]:
+        """What the settings of an answer say of the kernel."""
+        return {"kernel": kernel, "bandwidth": self.bandwidths(bandwidth, kernel).tolist()}
 
     def compare(
         self,
@@ -281,16 +313,43 @@ class ContinuousLog:
         **options: Any,
     ) -> Comparison:
         """Rank the policies and judge every pair; see `compare`."""
+        for name in ("behavior", "actions"):
+            if options.get(name) is not None:
+                raise PodiumError(
+                    f"{name}= is for actions that can be listed, and these are numbers",
+                    hint="who acted is known by ContinuousLog(..., densities=...); leave it out otherwise.",
+                )
         made, chosen, notes = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
         if estimator is None:
             estimator = "LDE" if self.densities is None else "DRE"
         known = self.baseline(baseline, chosen, seed)
-        result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
+        try:
+            result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
+        except Unavailable as error:
+            hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
+            raise Unavailable(
+                in_densities(error.message), error.hint if self.densities is not None else hint
+            ) from error
         if isinstance(known, KnownAverages):
             notes.append(AIM)
-        usual = log_warnings(self.log)  # that every state is new is no sign of a mistake here
-        settings = {**result.settings, "notes": [*notes, *result.settings["notes"]]}
-        return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
+        result = retold(result, notes, self.log)
+        settings = {**result.settings, **self.smoothing(kernel, bandwidth)}
+        settings["assumes"] = in_densities(settings["assumes"])
+        settings["notes"] = [in_densities(note) for note in settings["notes"]]
+        if self.densities is not None and UNKNOWN in settings["notes"]:
+            settings["notes"][settings["notes"].index(UNKNOWN)] = UNUSED
+        reasons = {method: in_densities(reason) for method, reason in result.unavailable.items()}
+        return replace(result, settings=settings, unavailable=reasons)
+
+
+UNKNOWN = "Without densities it is assumed that logging did not seek reward"
+UNUSED = "The gated procedure does without the densities, and assumes that logging did not seek reward"
+
+
+def in_densities(sentence: str) -> str:
+    """What is said of a log's propensities, of densities."""
+    sentence = sentence.replace("the probability of each logged action", "the density of each logged action")
+    return sentence.replace("propensities", "densities")
 
 
 def side_by_side(features: Floats, actions: Floats) -> Floats:
@@ -309,11 +368,11 @@ def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = No
     Parameters
     ----------
     log : a `ContinuousLog`
-    policies : name -> a number, an array of chosen actions, a function of the states, or an object with predict;
-        "logged" is what the logger itself does
+    policies : name -> a number or a point, an array of chosen actions, a function of the states, or an object with
+        predict; "logged" is what the logger itself does
     estimator : what ranks; DRE where densities are known, else LDE
     options : `baseline` ("mean", a number, "linear", an object with fit/predict, v(states) or q(states, actions)),
-        `kernel`, `bandwidth`, and those of `podium.compare`
+        `kernel`, `bandwidth`, and those of `podium.compare` other than `behavior` and `actions`
 
     Examples
     --------

@@ -41,6 +41,10 @@ class Unavailable(PodiumError):
     """A method cannot be used on this log, through no fault of the call."""
 
 
+class BaselineRefused(PodiumError):
+    """A baseline that a log or its policies do not allow, where others would do."""
+
+
 class BadRows(PodiumError):
     """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
 

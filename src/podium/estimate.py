@@ -16,7 +16,7 @@ from podium.display import Table, number, wrap
 from podium.errors import PodiumError, Unavailable
 from podium.estimators import ESTIMATORS, Estimator, find_estimators
 from podium.log import Log
-from podium.markup import tag
+from podium.markup import join, tag
 from podium.moments import GroupSums, Moments, merge
 from podium.policies import PolicySet, resolve_policies
 from podium.terms import RowTerms, mean_weights, removed_weight, row_terms
@@ -207,6 +207,11 @@ def check_seed(seed: Any) -> None:
         raise PodiumError(f"seed must be a whole number from 0 on; it is {seed!r}", hint="use seed=0.")
 
 
+def check_level(level: Any) -> None:
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95 for 95% intervals.")
+
+
 def check_choice(what: str, value: Any, choices: Sequence[Any]) -> None:
     if value not in choices:
         raise PodiumError(
@@ -280,13 +285,15 @@ class Estimates:
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The estimates for a terminal."""
-        return f"{wrap(repr(self.log), width, '')}\n\n{self.table().text(width, bold)}"
+        said = "\n".join(wrap(line, width, "") for line in (repr(self.log), *self.settings.get("notes", ())))
+        return f"{said}\n\n{self.table().text(width, bold)}"
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return tag("p", repr(self.log)) + self.table().html()
+        said = (repr(self.log), *self.settings.get("notes", ()))
+        return join(tag("p", line) for line in said) + self.table().html()
 
 
 def evaluate(

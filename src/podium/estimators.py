@@ -13,7 +13,7 @@ The wider family changes the weight pi/p, or leaves it out:
 
 | g(w)                   | rhat = 0 | rhat = a baseline | reference |
 |------------------------|----------|-------------------|-----------|
-| w / mean(w)            | SNIPS    | SNDR              | Swaminathan and Joachims, 2015 |
+| w / mean(w)            | SNIPS    | SNDR              | Swaminathan and Joachims, 2015; Thomas and Brunskill, 2016 |
 | min(w, c)              | cIPS:c   | cDR:c             | Strehl et al., 2010; Bottou et al., 2013 |
 | w where w <= c, else 0 |          | SwitchDR:c        | Wang, Agarwal and Dudik, 2017 |
 | c w / (w^2 + c)        |          | DRos:c            | Su et al., 2020 |
@@ -26,7 +26,7 @@ model. That one is called DirectModel here. LDE and DiM are scores for comparing
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
@@ -193,7 +193,8 @@ def changed(name: str, rule: str, parameter: float, baseline: bool) -> Estimator
         raise PodiumError(
             f"the parameter of {name} must be a number from 0 on; it is {parameter!r}", hint=f"write {name}:10, say."
         )
-    return Estimator(f"{name}:{float(parameter):g}", True, baseline, rule, float(parameter))
+    digits = repr(float(parameter)).removesuffix(".0")  # the fewest that tell it from every other number
+    return Estimator(f"{name}:{digits}", True, baseline, rule, float(parameter))
 
 
 MAKERS: dict[str, Callable[..., Estimator]] = {
@@ -205,11 +206,14 @@ MAKERS: dict[str, Callable[..., Estimator]] = {
     "sgDR": lambda *share: subgaussian(*share, baseline=True),
 }
 FAMILY = {e.name: e for e in (*ESTIMATORS.values(), SNIPS, SNDR, *(make() for make in MAKERS.values()), DIRECT_MODEL)}
-# Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised (Precup et al., 2000).
+# Importance sampling on episodes: whole trajectories or step by step, plain or self-normalised (`podium.episodes`).
 EPISODIC = {
     name: Estimator(name, uses_propensity=True, uses_baseline=False, rule="steps")
     for name in ("TIS", "PDIS", "WIS", "PDWIS")
 }
+
+
+ELSEWHERE = {"dr": "DRE", "ipw": "IPS", "snipw": "SNIPS", "is": "IPS", "sndre": "SNDR"}  # names in other libraries
 
 
 def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estimator:
@@ -233,6 +237,8 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
             "'DM' could be two methods",
             hint="the paper's Direct Method is DiM; the model-based direct method of other libraries is DirectModel.",
         )
+    if head in ELSEWHERE and not colon:
+        raise PodiumError(f"unknown estimator {name!r}", hint=f"{name} is {ELSEWHERE[head]} here.")
     known = (*others, *(n.partition(":")[0] for n in FAMILY))
     raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(known) + ".")
 
@@ -248,12 +254,22 @@ def parameter_of(name: str, text: str) -> float:
         raise PodiumError(f"{name!r} names no number after the colon", hint="write cIPS:10, say.") from None
 
 
-def find_estimators(names: Any) -> list[Estimator]:
-    """Methods by their names; "all" is the whole family."""
-    given = [names] if isinstance(names, str | Estimator) else list(names)
+def find_estimators(names: Any, *, episodes: bool = False) -> list[Estimator]:
+    """Methods by their names; "all" is the whole family. Those of episodes have names for episodes alone."""
+    given = [names] if isinstance(names, str | Estimator) else list(names) if isinstance(names, Iterable) else []
+    if not given:
+        raise PodiumError(
+            f"estimators must be names of methods; they are {names!r}",
+            hint="the estimators are " + ", ".join(n.partition(":")[0] for n in FAMILY) + "; 'all' for all of them.",
+        )
     found: dict[str, Estimator] = {}
     for name in given:
         for e in FAMILY.values() if isinstance(name, str) and name.lower() == "all" else [find_estimator(name)]:
+            if e.rule == "steps" and not isinstance(name, Estimator) and not episodes:
+                raise PodiumError(
+                    f"{e.name} needs episodes with the probability of every step, and this log has rows",
+                    hint="use podium.episodes.evaluate, or podium evaluate --episodes on a file of steps.",
+                )
             found[e.name] = e
     return list(found.values())
 

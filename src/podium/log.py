@@ -77,6 +77,7 @@ class Log:
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
     estimated: Any = None
+    logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
@@ -215,6 +216,7 @@ class Log:
         if isinstance(self.behavior, Loggers):
             self._set(**mixed(self._copy(behavior=None), self.behavior))
             return
+        self._set(logged_by="")
         enlarged, policy, estimated = resolve_behavior(self._copy(behavior=None), self.behavior, seed)
         full = policy.full(enlarged.n_actions) if policy.has_full else None
         self._set(action_space=enlarged.action_space, behavior=full, estimated=estimated or self.estimated)
@@ -446,6 +448,7 @@ class Log:
             "actions": self.n_actions,
             "propensities": self.knows,
             **({} if self.estimated is None else {"propensity_estimate": self.estimated.to_dict()}),
+            **({"logged_by": self.logged_by} if self.logged_by else {}),
         }
 
     def _repr_html_(self) -> str:
@@ -469,7 +472,7 @@ class Log:
         known["estimated"] = "estimated propensities"
         return (
             f"Log ({self.engine}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
-            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
+            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {self.logged_by or known[self.knows]}"
         )
 
 

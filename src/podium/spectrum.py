@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from podium.baselines import describe_baseline
+from podium.baselines import check_baseline, describe_baseline
 from podium.compare import rank_scores
 from podium.comparison import Comparison
 from podium.display import Table, number, wrap
-from podium.errors import PodiumError
-from podium.estimate import TIE, MethodResult, check_seed, prepare, try_methods
+from podium.errors import BaselineRefused, PodiumError, Unavailable
+from podium.estimate import TIE, MethodResult, check_level, check_seed, prepare, try_methods
 from podium.estimators import Estimator, find_estimators
 from podium.large import is_large
 from podium.log import Log
@@ -133,14 +134,14 @@ class Spectrum:
             "settings": dict(self.settings),
             "methods": [
                 {
-                    "estimator": p.estimator, "baseline": p.baseline, "weighting": p.weighting,
+                    "estimator": p.estimator, "baseline": p.baseline, "weighting": p.weighting, "caution": p.caution,
                     "policies": [vars(stand) for stand in p.policies],
                 }
                 for p in self.places
             ],
             "unavailable": [vars(m) for m in self.missing],
             "first": self.first,
-            "warnings": list(self.warnings),
+            "warnings": [*self.warnings, *self.cautions],
         }  # fmt: skip
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -175,19 +176,46 @@ class Spectrum:
             made.append(Table(title, columns, rows, "lll" + "r" * len(shown), self.notes() if last else ()))
         return made
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to keep in mind of the methods on the map."""
+        if not any(p.weighting == "shrunk" for p in self.places):
+            return ()
+        return (
+            "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking "
+            "round; hold them against DRE.",
+        )
+
     def notes(self) -> list[str]:
-        firsts = [f"{name} by {count} of {len(self.places)}" for name, count in self.first.items() if count]
-        notes = [f"Ranked first: {', '.join(firsts)}."]
-        grouped: dict[str, list[str]] = {}
+        notes = [f"Ranked first: {', '.join(self.firsts())}.", *self.gaps(), *self.cautions]
+        if any(p.weighting == "pi" for p in self.places):
+            notes.append("LDE and DiM are scores for comparing, not values; the others estimate values.")
+        return notes
+
+    def firsts(self) -> list[str]:
+        """Who is ranked first by how many methods; policies that share the place are named together."""
+        winners = Counter(tuple(p.name for p in place.policies if p.rank == 1) for place in self.places)
+        found = sorted(winners.items(), key=lambda item: (len(item[0]), self.policies.index(item[0][0])))
+        return [
+            f"{' and '.join(names) if len(names) < 4 else f'{len(names)} policies'}{' alike' if names[1:] else ''} "
+            f"by {times} of {len(self.places)}"
+            for names, times in found
+        ]
+
+    def gaps(self) -> list[str]:
+        """What is not available, one sentence for each reason."""
+        grouped: dict[str, dict[str, list[str]]] = {}
+        whole: dict[str, str] = {}
         for m in self.missing:
-            grouped.setdefault(m.reason, []).append(m.estimator + ("" if m.baseline == "-" else f" ({m.baseline})"))
-        notes += [f"Not available: {', '.join(names)}: {reason}." for reason, names in grouped.items()]
-        if any(p.weighting == "shrunk" for p in self.places):
-            notes.append(
-                "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking "
-                "round; hold them against DRE."
-            )
-        return [*notes, "LDE and DiM are scores for comparing, not values; the others estimate values."]
+            reason = m.reason.removeprefix(m.estimator).lstrip(": ")  # most reasons start with the method's name
+            whole.setdefault(reason, m.reason)
+            grouped.setdefault(reason, {}).setdefault(m.estimator, []).append(m.baseline)
+        notes = []
+        for reason, methods in grouped.items():
+            names = [e + ("" if with_ == ["-"] else f" ({', '.join(with_)})") for e, with_ in methods.items()]
+            own = reason != whole[reason] and len(names) > 1
+            notes.append(f"Not available: {', '.join(names)}: {f'each {reason}' if own else whole[reason]}.")
+        return notes
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """The map for a terminal."""
@@ -245,21 +273,22 @@ def spectrum(
     >>> found.first, found.place("SNIPS").policies[0].value
     ({'a': 12, 'b': 0}, 0.95)
     """
-    if not 0 < level < 1:
-        raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint="use level=0.95.")
+    check_level(level)
     check_seed(seed)
     methods = find_estimators(estimators)
     wanted = list(baselines) if isinstance(baselines, Sequence) and not isinstance(baselines, str) else [baselines]
+    for baseline in wanted:
+        check_baseline(baseline)
     if isinstance(log, ScannedLog) and not is_large(log):
         log = log.collect()
-    if unit is not None:
-        log = log.with_units(unit)
     seen: dict[str, Any] = {}
-    if isinstance(log, Log) and not is_large(log):
-        log, resolved = prepare(log, policies, behavior, actions, seed=seed)
+    if not isinstance(log, Log | ScannedLog) or not is_large(log):
+        assert not isinstance(log, ScannedLog)
+        log, resolved = prepare(log, policies, behavior, actions, unit, seed)
         seen |= {"log": log, "names": resolved.names, "warnings": resolved.warnings}
         run: Run = partial(try_methods, log, resolved, seed=seed)
     else:
+        log = log if unit is None else log.with_units(unit)
 
         def in_passes(some: Sequence[Estimator], baseline: Any) -> Ran:
             known, held, results, reasons, said = estimate_all(
@@ -310,7 +339,7 @@ def chart(
         some = [e for e in methods if e.uses_baseline == (baseline is not None)]
         try:
             results, reasons = run(some, "mean" if baseline is None else baseline) if some else ({}, {})
-        except PodiumError as error:  # such as policies that are known only at the logged actions
+        except (Unavailable, BaselineRefused) as error:  # such as policies that are known only at the logged actions
             missing += [Missing(e.name, label, error.message) for e in some]
             continue
         row = [place_of(label, r, names(), sign, level) for r in results.values()]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from podium.baselines import describe_baseline
+from podium.baselines import check_baseline, describe_baseline
 from podium.bootstrap import bootstrap_differences, percentiles
 from podium.columns import Floats
 from podium.display import share
 from podium.engines.batches import Batch, mark_latest
 from podium.engines.sums import Sums
-from podium.errors import PodiumError, Unavailable, count
+from podium.errors import BaselineRefused, PodiumError, Unavailable, count
 from podium.estimate import MethodResult, prepare, run_method, try_methods, value_table
 from podium.estimators import ESTIMATORS, LDE, Estimator
 from podium.large import Large, is_large, mergeable, open_large, with_every_action
@@ -226,6 +226,7 @@ def check_two(policies: PolicySet, any_number: bool) -> None:
 
 def at_scale(baseline: Any, normalize: str, verdicts: str | None) -> PodiumError:
     """Why a log that is read in passes cannot be asked for something."""
+    check_baseline(baseline)
     if normalize != "rows":
         return PodiumError(
             'normalize="states" is for logs in memory, or of up to 20,000 rows',
@@ -236,7 +237,7 @@ def at_scale(baseline: Any, normalize: str, verdicts: str | None) -> PodiumError
             f'verdicts="{verdicts}" with the baseline "state" is for logs in memory, or of up to 20,000 rows',
             hint='use verdicts="gated", which rests on that baseline.',
         )
-    return PodiumError(
+    return BaselineRefused(
         f"the baseline {describe_baseline(baseline)!r} must see all rows at once, and this log is read in passes",
         hint="fit it on a sample and give it as a function q(states, actions), or use engine='memory'.",
     )
@@ -416,8 +417,15 @@ def cautions(main: MethodResult, names: Sequence[str]) -> tuple[str, ...]:
     if not said or main.removed is None:
         return (said,) if said else ()
     most, least = int(main.removed.argmax()), int(main.removed.argmin())
-    taken = f"Here it takes {share(float(main.removed[most]))} of the weight of {names[most]!r}"
-    return (f"{said} {taken} and {share(float(main.removed[least]))} of that of {names[least]!r}.",)
+    if main.removed[most] <= 0:
+        return ()  # no weight is so large that it would shrink
+    larger, smaller = share(float(main.removed[most])), share(float(main.removed[least]))
+    if larger == smaller:
+        said = f"{main.estimator.name} shrinks large weights, which can turn a ranking round; hold it against DRE."
+        return (f"{said} Here it takes {larger} of the weight of every policy.",)
+    return (
+        f"{said} Here it takes {larger} of the weight of {names[most]!r} and {smaller} of that of {names[least]!r}.",
+    )
 
 
 def thin_evidence(log: Log, policies: PolicySet) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.baselines import BaselineRows, describe_baseline, fit_baseline
 from podium.columns import Codes, Floats, factorize, group_sums
-from podium.errors import PodiumError, Unavailable
+from podium.errors import BaselineRefused, Unavailable
 from podium.estimators import Estimator, correction
 from podium.log import Log
 from podium.policies import FULL_HINT, PolicySet
@@ -304,7 +304,7 @@ def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, ba
     assert fitted.matrix is not None
     partial = [p.name for p in policies if not p.has_full]
     if partial:
-        raise PodiumError(
+        raise BaselineRefused(
             f"the baseline {describe_baseline(baseline)!r} depends on the action and needs pi(a|s) for every action; "
             f"policy {partial[0]!r} gives only the probability of the logged action",
             hint=FULL_HINT,

@@ -103,8 +103,8 @@ BAD = {
     ),
     "continuous": (
         {"action": np.linspace(0, 1, 60)},
-        "bandit_feedback['action'] must hold whole numbers; it holds float64\n\nHint: continuous actions are not "
-        "supported here; cut them into intervals first.",
+        "bandit_feedback['action'] must hold whole numbers, one per row; it holds float64 of shape (60,)\n\nHint: "
+        "continuous actions are podium.continuous.ContinuousLog(context, action, reward, densities=pscore).",
     ),
     "too few actions": (
         {"n_actions": 2, "action": np.array([0, 1, 3] + [0] * 57)},
@@ -133,6 +133,39 @@ def test_bad_feedback_is_refused(name: str) -> None:
     with pytest.raises(podium.PodiumError) as error:
         obp.from_feedback({**feedback(), **change})
     assert str(error.value) == message
+
+
+def test_a_position_that_is_always_0_is_one() -> None:
+    given = {**feedback(), "position": np.zeros(60, dtype=int), "pi_b": np.full((60, 4, 3), 0.25), "pscore": None}
+    log = obp.from_feedback(given)
+    assert log.states.shape == (60, 3)
+    assert log.knows == "full"
+    assert obp.from_action_dists({"a": given["pi_b"]}, given)["a"].shape == (60, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: obp.from_feedback([1]), "bandit_feedback must be a dict of arrays; it is list"),  # type: ignore[arg-type]
+        (lambda: obp.from_feedback({}), "bandit_feedback has no 'context'"),
+        (
+            lambda: obp.from_feedback({"context": np.zeros((0, 1)), "action": [], "reward": []}),
+            "bandit_feedback has no rows",
+        ),
+        (lambda: obp.from_feedback({**feedback(), "context": [["a"]] * 60}), "bandit_feedback['context'] must hold"),
+        (lambda: obp.from_feedback({**feedback(), "position": ["a"] * 60}), "bandit_feedback['position'] must hold 60"),
+        (
+            lambda: obp.from_action_dists(np.zeros((60, 4, 1)), feedback()),  # type: ignore[arg-type]
+            "action_dists must name every policy; it is ndarray",
+        ),
+        (lambda: obp.from_action_dists({"a": np.zeros((60, 4, 1))}, {}), "bandit_feedback has no 'action'"),
+    ],
+)
+def test_what_is_no_feedback_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(podium.PodiumError) as error:
+        make()
+    assert message in error.value.message
+    assert error.value.hint
 
 
 def test_a_log_without_propensities_cannot_go_to_obp() -> None:

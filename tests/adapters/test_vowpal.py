@@ -70,6 +70,13 @@ def test_cb_adf_text(tmp_path: Path) -> None:
     assert log.state_columns["User.age"].tolist() == [41.0, 30.0]
 
 
+def test_cb_adf_text_without_shared_features(tmp_path: Path) -> None:
+    for text in ("0:-1:0.5 |A x\n|A y\n\n", "0:-1:0.5 |A x\n|A y", "\n0:-1:0.5 |A x\n|A y\n\n|A x\n0:0:0.5 |A y\n"):
+        log = podium.read_log(write(tmp_path / "a.vw", text))
+        assert log.actions.tolist() == [1, 2][: len(log)]
+        assert log.rewards.tolist() == [1.0, 0.0][: len(log)]
+
+
 def test_dsjson(tmp_path: Path) -> None:
     lines = [event(1, -1, [0.7, 0.3], age=41, sex="f"), event(2, 0, [0.1, 0.7, 0.2], age=30, tags=["a"])]
     lines.append({"EventId": "late", "v": 1.0})  # a bare outcome
@@ -154,7 +161,7 @@ BAD: dict[str, tuple[str, str, str]] = {
         "1:0:0.5 | a\n1:x:0.5 | a\n",
         "a.vw: line 2 has the label '1:x:0.5'\n\nHint: " + vowpal.LABEL_HINT,
     ),
-    "no label": ("a.vw", "1:0:0.5 | a\n| a\n", "a.vw: line 2 has no label\n\nHint: " + vowpal.LABEL_HINT),
+    "no label": ("a.vw", "1:0:0.5 | a\n1:0:0.5 | a\n| a\n", "a.vw: line 3 has no label\n\nHint: " + vowpal.LABEL_HINT),
     "two labels": (
         "a.vw",
         "1:0:0.5 2:0:0.5 | a\n",
@@ -199,6 +206,24 @@ BAD: dict[str, tuple[str, str, str]] = {
         '{"_label_cost": 1, "_labelIndex": 0, "a": [1, 2], "p": [1]}\n',
         "a.dsjson: line 1 lists 2 actions in 'a' and 1 probabilities in 'p'\n\nHint: 'p' holds one probability for "
         "each action of 'a'.",
+    ),
+    "pdrop": (
+        "a.dsjson",
+        '{"_label_cost": 1, "_labelIndex": 0, "pdrop": "x"}\n',
+        "a.dsjson: line 1: 'pdrop' must be a number; it is 'x'\n\nHint: it is the probability with which a decision "
+        "was dropped from the file.",
+    ),
+    "context": (
+        "a.dsjson",
+        '{"_label_cost": 1, "_labelIndex": 0, "c": [1]}\n',
+        "a.dsjson: line 1: 'c' must be a JSON object of features; it is [1]\n\nHint: write the context as "
+        '"c": {"User": {"age": 41}}.',
+    ),
+    "probability": (
+        "a.dsjson",
+        '{"_label_cost": 1, "_labelIndex": 0, "_label_probability": "x"}\n',
+        "a.dsjson: line 1 holds what is no number: could not convert string to float: 'x'\n\nHint: see the dsjson "
+        "format.",
     ),
     "drops": (
         "a.dsjson",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli import build_parser
+from podium.arguments import build_parser
 from podium.completion import SHELLS, completion_script
 
 pytestmark = pytest.mark.system

@@ -6,7 +6,7 @@ pi_b (N, A, L), and position (N,) where lists of L places are filled. An `action
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,27 +31,16 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
     >>> from_feedback({"context": np.zeros((2, 1)), "action": [0, 2], "reward": [1, 0], "pi_b": pi_b, "n_actions": 3})
     Log (memory): 2 rows, 2 distinct (state, action), 1 state, 3 actions, the full behaviour policy
     """
-    missing = [key for key in NEEDED if feedback.get(key) is None]
-    if missing:
+    actions, size = checked_actions(feedback, NEEDED)
+    try:
+        context = np.asarray(feedback["context"], dtype=np.float64)
+    except (TypeError, ValueError) as error:
         raise PodiumError(
-            f"bandit_feedback has no {missing[0]!r}",
-            hint="it holds " + ", ".join(map(str, feedback)) + ".",
-        )
-    actions = np.asarray(feedback["action"])
-    if actions.dtype.kind not in "iu":
-        raise PodiumError(
-            f"bandit_feedback['action'] must hold whole numbers; it holds {actions.dtype}",
-            hint="continuous actions are not supported here; cut them into intervals first.",
-        )
-    size = int(feedback.get("n_actions") or actions.max() + 1)
-    refuse_rows(
-        "bandit_feedback['action']", f"must lie in 0..{size - 1}", (actions < 0) | (actions >= size), actions,
-        "n_actions is the size of the action space.",
-    )  # fmt: skip
-    context = np.asarray(feedback["context"], dtype=np.float64)
-    context = context.reshape(len(context), -1)
+            f"bandit_feedback['context'] must hold numbers: {error}", hint="encode texts as numbers first."
+        ) from error
+    context = context.reshape(len(context), -1) if context.size else np.zeros((len(actions), 1))
     place = places(feedback)
-    if place is not None:
+    if place is not None and place.max() > 0:
         context = np.column_stack([context, place])
     behavior = feedback.get("pi_b")
     return Log(
@@ -66,11 +55,42 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
 
 def from_action_dists(action_dists: Mapping[str, Any], feedback: Mapping[str, Any]) -> dict[str, Floats]:
     """Policies (N, A) from one `action_dist` (N, A, L) per name."""
-    rows = len(np.asarray(feedback["action"]))
-    size = int(feedback.get("n_actions") or np.asarray(feedback["action"]).max() + 1)
-    return {
-        name: at_place(f"policy {name!r}", dist, rows, size, places(feedback)) for name, dist in action_dists.items()
-    }
+    if not isinstance(action_dists, Mapping):
+        raise PodiumError(
+            f"action_dists must name every policy; it is {type(action_dists).__name__}",
+            hint="give {'name': action_dist, ...}.",
+        )
+    actions, size = checked_actions(feedback, ("action",))
+    place = places(feedback)
+    return {name: at_place(f"policy {name!r}", dist, len(actions), size, place) for name, dist in action_dists.items()}
+
+
+def checked_actions(feedback: Any, needed: Sequence[str]) -> tuple[NDArray[Any], int]:
+    """(N,) the actions of a `bandit_feedback`, and how many there are."""
+    if not isinstance(feedback, Mapping):
+        raise PodiumError(
+            f"bandit_feedback must be a dict of arrays; it is {type(feedback).__name__}",
+            hint="give what an OBP dataset's obtain_batch_bandit_feedback returns.",
+        )
+    missing = [key for key in needed if feedback.get(key) is None]
+    if missing:
+        held = "it holds " + ", ".join(map(str, feedback)) if feedback else "it is empty"
+        raise PodiumError(f"bandit_feedback has no {missing[0]!r}", hint=held + ".")
+    actions = np.asarray(feedback["action"])
+    if actions.size == 0:
+        raise PodiumError("bandit_feedback has no rows", hint="a log needs at least one logged interaction.")
+    if actions.dtype.kind not in "iu" or actions.ndim != 1:
+        raise PodiumError(
+            f"bandit_feedback['action'] must hold whole numbers, one per row; it holds {actions.dtype} of shape "
+            f"{actions.shape}",
+            hint="continuous actions are podium.continuous.ContinuousLog(context, action, reward, densities=pscore).",
+        )
+    size = int(feedback.get("n_actions") or actions.max() + 1)
+    refuse_rows(
+        "bandit_feedback['action']", f"must lie in 0..{size - 1}", (actions < 0) | (actions >= size), actions,
+        "n_actions is the size of the action space.",
+    )  # fmt: skip
+    return actions, size
 
 
 def to_feedback(log: Log) -> dict[str, Any]:
@@ -100,12 +120,20 @@ def to_action_dists(log: Log, policies: Any = None) -> dict[str, Floats]:
 
 
 def places(feedback: Mapping[str, Any]) -> NDArray[np.int64] | None:
-    """(N,) the position of each row, where lists have more than one place."""
+    """(N,) the position of each row, from 0, where the feedback has one."""
     position = feedback.get("position")
     if position is None:
         return None
-    place: NDArray[np.int64] = np.asarray(position, dtype=np.int64)
-    return place if place.size and place.max() > 0 else None
+    place = np.asarray(position)
+    rows = len(np.asarray(feedback["action"]))
+    if place.dtype.kind not in "iu" or place.shape != (rows,):
+        raise PodiumError(
+            f"bandit_feedback['position'] must hold {count(rows, 'whole number')}; it holds {place.dtype} of shape "
+            f"{place.shape}",
+            hint="it is the place of the row's action in its list, from 0.",
+        )
+    refuse_rows("bandit_feedback['position']", "must not be negative", place < 0, place, "places count from 0.")
+    return place.astype(np.int64)
 
 
 def at_place(what: str, dist: Any, rows: int, size: int, place: NDArray[np.int64] | None) -> Floats:

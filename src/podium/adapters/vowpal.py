@@ -18,13 +18,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from podium.columns import Column, Floats, to_array
-from podium.errors import PodiumError, count, refuse_rows
+from podium.errors import PodiumError, count, refuse_rows, show_value
 from podium.files import write_text
 from podium.log import Log
 
@@ -137,7 +138,13 @@ def read_dsjson(path: Path) -> Iterator[Decision]:
             raise PodiumError(f"{place} is no JSON object", hint="dsjson is one JSON object per line.")
         if event.get("_skipLearn") or ("c" not in event and "_label_cost" not in event):
             continue
-        drop = float(event.get("pdrop") or 0.0)
+        try:
+            drop = float(event.get("pdrop") or 0.0)
+        except (TypeError, ValueError) as error:
+            raise PodiumError(
+                f"{place}: 'pdrop' must be a number; it is {show_value(event['pdrop'])}",
+                hint="it is the probability with which a decision was dropped from the file.",
+            ) from error
         if dropped is not None and drop != dropped:
             raise PodiumError(
                 f"{place} has pdrop {drop:g}, earlier lines {dropped:g}",
@@ -153,7 +160,8 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
         listed = [int(a) for a in event.get("a") or []]
         action = int(event["_labelIndex"]) + 1 if "_labelIndex" in event else int(event["_label_Action"])
         chances = [float(p) for p in event.get("p") or []]
-        probability = event.get("_label_probability")
+        given = event.get("_label_probability")
+        probability = None if given is None else float(given)
     except KeyError as error:
         raise PodiumError(f"{place} has no {error}", hint="join the outcomes with the decisions first.") from error
     except (TypeError, ValueError) as error:
@@ -163,10 +171,16 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
             f"{place} lists {count(len(listed), 'action')} in 'a' and {len(chances)} probabilities in 'p'",
             hint="'p' holds one probability for each action of 'a'.",
         )
-    context = {k: v for k, v in (event.get("c") or {}).items() if not k.startswith("_")}
+    features = event.get("c") or {}
+    if not isinstance(features, dict):
+        raise PodiumError(
+            f"{place}: 'c' must be a JSON object of features; it is {show_value(features)}",
+            hint='write the context as "c": {"User": {"age": 41}}.',
+        )
+    context = {k: v for k, v in features.items() if not k.startswith("_")}
     stamp = event.get("Timestamp")
     return Decision(
-        number, action, cost, None if probability is None else float(probability), dict(flat(context)),
+        number, action, cost, probability, dict(flat(context)),
         dict(zip(listed, chances, strict=True)), None if stamp is None else str(stamp),
     )  # fmt: skip
 
@@ -185,11 +199,10 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def read_text_log(path: Path) -> Iterator[Decision]:
     """Decisions of cb text, or of cb_adf text, where a decision is a block of lines that a blank line ends."""
+    lines = lines_of(path)
+    start, adf = first_block(lines)
     block: list[tuple[int, str]] = []
-    adf: bool | None = None
-    for number, line in lines_of(path):
-        if adf is None and line.strip():
-            adf = line.lstrip().startswith("shared") or line.lstrip().startswith("|")
+    for number, line in chain(start, lines):
         if line.strip() and adf:
             block.append((number, line))
         elif line.strip():
@@ -201,6 +214,25 @@ def read_text_log(path: Path) -> Iterator[Decision]:
             yield from adf_decision(path, block)
             block = []
     yield from adf_decision(path, block)
+
+
+def first_block(lines: Iterator[tuple[int, str]]) -> tuple[list[tuple[int, str]], bool]:
+    """The lines that tell cb from cb_adf text, and whether it is cb_adf, where one line of a decision has a label."""
+    seen: list[tuple[int, str]] = []
+    labels = bare = 0
+    for number, line in lines:
+        seen.append((number, line))
+        if not line.strip():
+            if labels:
+                break
+            continue
+        if not labels and line.lstrip().startswith(("shared", "|")):
+            return seen, True
+        has_label = ":" in line.partition("|")[0]
+        labels, bare = labels + has_label, bare + (not has_label)
+        if labels > 1 or (not has_label and not labels):
+            return seen, False
+    return seen, bare > 0
 
 
 def adf_decision(path: Path, block: list[tuple[int, str]]) -> Iterator[Decision]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from podium.columns import Codes, Floats
 from podium.compare import compare as compare_policies
+from podium.compare import retold
 from podium.comparison import Comparison
 from podium.episodes.actors import Actor, as_actor
 from podium.episodes.bounds import HINT, Bounds, bounds_of, is_discrete
@@ -30,16 +31,16 @@ from podium.episodes.recordings import Episode, as_episodes
 from podium.episodes.rollouts import record
 from podium.episodes.steps import read
 from podium.episodes.trajectories import trajectory_terms
-from podium.errors import PodiumError, count, listed, show_value
+from podium.errors import PodiumError, Unavailable, count, listed, show_value
 from podium.estimate import Estimates
 from podium.estimate import evaluate as evaluate_policies
-from podium.estimators import EPISODIC
-from podium.log import LARGEST, SMALLEST, Log
+from podium.estimators import EPISODIC, find_estimators
+from podium.log import AGREE, LARGEST, SMALLEST, Log
 from podium.policies.drafts import Policy
-from podium.study import log_warnings
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]
 
+STEPS_HINT = "give policies with log_prob, and behavior= such a policy, or Episode(..., propensities=...)."
 PROBABILITIES = ("auto", "proxy", "density")
 
 
@@ -52,6 +53,7 @@ def compare(
     horizon: int | None = None,
     coordinates: Coordinates = "mean",
     probabilities: str = "auto",
+    gamma: float = 1.0,
     estimator: Any = "LDE",
     **options: Any,
 ) -> Comparison:
@@ -70,6 +72,7 @@ def compare(
     horizon : steps that count; by default whole episodes
     coordinates : how several coordinates of an action are averaged; see `podium.episodes.proxy.log_proxy`
     probabilities : "proxy", "density", or "auto": densities where every policy offers them, else the proxy for all
+    gamma : the discount: the reward of step t = 0, 1, ... counts gamma^t times; weights do not change
     estimator : what ranks; LDE did best in the paper
     options : those of `podium.compare`
 
@@ -82,7 +85,7 @@ def compare(
     >>> podium.episodes.compare(steps, {"follow": lambda s: s, "stay": lambda s: 0 * s}, bounds=(-9, 9)).ranking
     ['follow', 'stay']
     """
-    log = EpisodeLog(episodes, bounds=bounds, horizon=horizon, coordinates=coordinates, probabilities=probabilities)
+    log = EpisodeLog(episodes, bounds, horizon, coordinates, probabilities, gamma)
     return log.compare(policies, behavior=behavior, estimator=estimator, **options)
 
 
@@ -93,6 +96,7 @@ def evaluate(
     behavior: Any = None,
     bounds: Any = None,
     horizon: int | None = None,
+    gamma: float = 1.0,
     estimators: str | Sequence[Any] = tuple(EPISODIC),
     **options: Any,
 ) -> Estimates:
@@ -100,7 +104,8 @@ def evaluate(
 
     They need the probability, or density, of every logged step: policies with `log_prob(observations, actions)`, or
     functions of the two, and the behaviour policy likewise, or `Episode.propensities`. The other methods of
-    `podium.estimators` see whole episodes as rows.
+    `podium.estimators` see whole episodes as rows. `gamma` discounts: the reward of step t = 0, 1, ... counts gamma^t
+    times.
 
     Examples
     --------
@@ -109,7 +114,7 @@ def evaluate(
     >>> evaluate(coin, {"always 1": always}, estimators=["TIS", "PDIS"]).values["always 1"]
     {'TIS': 0.0, 'PDIS': 2.0}
     """
-    log = EpisodeLog(episodes, bounds=bounds, horizon=horizon)
+    log = EpisodeLog(episodes, bounds=bounds, horizon=horizon, gamma=gamma)
     return log.evaluate(policies, behavior, estimators, **options)
 
 
@@ -122,6 +127,7 @@ class Interactions:
     log_probabilities: dict[str, Floats]  # (n,) of every policy, before scaling
     log_propensities: Floats | None  # (n,) of the behaviour policy
     notes: tuple[str, ...]
+    lacking: str = ""  # why there is no importance sampling step by step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,6 +139,7 @@ class EpisodeLog:
     horizon: int | None = None
     coordinates: Coordinates = "mean"
     probabilities: str = "auto"
+    gamma: float = 1.0
 
     def __post_init__(self) -> None:
         h = self.horizon
@@ -145,6 +152,12 @@ class EpisodeLog:
             raise PodiumError(
                 f"probabilities must be 'auto', 'proxy' or 'density'; it is {self.probabilities!r}",
                 hint="'auto' uses densities where every policy offers them.",
+            )
+        g = self.gamma
+        if isinstance(g, bool) or not isinstance(g, int | float | np.number) or not 0 <= g <= 1:
+            raise PodiumError(
+                f"gamma must be a number from 0 to 1; it is {show_value(g)}",
+                hint="use gamma=1 for plain sums of rewards, gamma=0.99 to discount later ones.",
             )
         log_proxy(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), 0.0, 1.0, coordinates=self.coordinates)  # its name is known
         object.__setattr__(self, "episodes", as_episodes(self.episodes))
@@ -167,8 +180,14 @@ class EpisodeLog:
 
     @cached_property
     def returns(self) -> Floats:
-        """(n,) the sum of the rewards of those steps."""
-        return np.array([e.rewards[:t].sum() for e, t in zip(self.episodes, self.lengths, strict=True)])
+        """(n,) the sum of the rewards of those steps, discounted."""
+        return np.array([r.sum() for r in self.rewards])
+
+    @cached_property
+    def rewards(self) -> list[Floats]:
+        """(T,) the rewards of those steps, times gamma^t, of every episode."""
+        discount = float(self.gamma) ** np.arange(int(self.lengths.max()))
+        return [e.rewards[:t] * discount[:t] for e, t in zip(self.episodes, self.lengths, strict=True)]
 
     @cached_property
     def states(self) -> NDArray[Any]:
@@ -232,6 +251,12 @@ class EpisodeLog:
         steps = actor.log_densities(self.observations, self.actions)
         bad = np.isnan(steps) | (steps == np.inf)
         self._refuse(f"policy {actor.name!r}", "must give a log-density", bad[:, None], steps[:, None], "repair it.")
+        if self.actions.dtype.kind in "iu":
+            self._refuse(
+                f"policy {actor.name!r}", "must give a log-probability, at most 0 where actions are whole numbers",
+                (steps > AGREE)[:, None], steps[:, None],
+                "give log(p), not p; actions that are continuous are decimal numbers.",
+            )  # fmt: skip
         return steps
 
     def add_up(self, steps: Floats) -> Floats:
@@ -302,8 +327,9 @@ class EpisodeLog:
             elif logp is not None:
                 found[name] = logp
         made = self._scaled(found, logp, [*notes, *more, *self._oddities(found)])
-        if not by_density or logp is None:
-            return made
+        if lacking := self._lacking(actors, list(candidates.values()), logp):
+            return replace(made, lacking=f"needs episodes with the probability of every step, {lacking}")
+        assert logp is not None
         steps = {actor: self.step_densities(actor) for actor in actors}
         base = self.recorded if acted is None else self._acted_steps(acted, steps)
         assert base is not None
@@ -315,6 +341,17 @@ class EpisodeLog:
         }
         return replace(made, policies=known)
 
+    def _lacking(self, actors: Sequence[Actor], candidates: Sequence[Actor], logp: Floats | None) -> str:
+        """Who keeps importance sampling from being had, if anybody does."""
+        silent = next((actor for actor in actors if actor.density is None), None)
+        if silent is not None:
+            return f"which {repr(silent.name) if silent in candidates else 'the behaviour policy'} lacks"
+        if self.probabilities == "proxy":
+            return "and probabilities='proxy' does without"
+        if logp is None:
+            return "and the behaviour policy is not known"
+        return "and the behaviour policy's is 0 somewhere" if np.isneginf(logp).any() else ""
+
     def _acted_steps(self, acted: Sequence[Actor], steps: Mapping[Actor, Floats]) -> Floats:
         """(M,) log-densities of the steps under whoever acted in each episode."""
         ends = np.cumsum(self.lengths)
@@ -322,21 +359,18 @@ class EpisodeLog:
         return np.concatenate(parts)
 
     def _trajectory_terms(self, steps: Floats, base: Floats) -> tuple[dict[str, Floats], dict[str, float]]:
-        """Row terms of importance sampling; none where the behaviour policy gives a logged step no probability."""
-        if np.isneginf(base).any():
-            return {}, {}
-        rewards = np.concatenate([e.rewards[:t] for e, t in zip(self.episodes, self.lengths, strict=True)])
-        return trajectory_terms(self.padded(steps - base), self.padded(rewards))
+        """Row terms of importance sampling, and how many episodes they rest on."""
+        return trajectory_terms(self.padded(steps - base), self.padded(np.concatenate(self.rewards)))
 
     def compare(
         self, policies: Mapping[str, Any], behavior: Any = None, estimator: Any = "LDE", **options: Any
     ) -> Comparison:
         """Rank the policies and judge every pair; `options` are those of `podium.compare`."""
         made = self.interactions(policies, behavior)
+        if made.lacking and (asked := EPISODIC.get(str(estimator).upper())) is not None:
+            raise Unavailable(f"{asked.name} {made.lacking}", hint=STEPS_HINT)
         result = compare_policies(made.log, made.policies, estimator, **options)
-        usual = log_warnings(made.log)  # that every first observation is new is no sign of a mistake
-        settings = {**result.settings, "notes": [*made.notes, *result.settings["notes"]]}
-        return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
+        return retold(result, made.notes, made.log)
 
     def evaluate(
         self,
@@ -347,7 +381,15 @@ class EpisodeLog:
     ) -> Estimates:
         """The table of estimates alone: importance sampling by default; `options` are those of `podium.evaluate`."""
         made = self.interactions(policies, behavior)
-        return evaluate_policies(made.log, made.policies, estimators, **options)
+        found = evaluate_policies(made.log, made.policies, find_estimators(estimators, episodes=True), **options)
+        settings = {**found.settings, "gamma": float(self.gamma), "notes": self._discounts()}
+        reasons = dict(found.unavailable)
+        if made.lacking:
+            reasons |= {name: f"{name} {made.lacking}" for name in reasons if name in EPISODIC}
+        return replace(found, settings=settings, unavailable=reasons)
+
+    def _discounts(self) -> list[str]:
+        return [] if self.gamma == 1 else [f"The reward of step t = 0, 1, ... counts {self.gamma:g}^t times"]
 
     def _who_acted(self, behavior: Any, candidates: Mapping[str, Actor]) -> tuple[list[Actor] | None, list[str]]:
         """The actor of every episode, or None where it is not known, and why."""
@@ -443,7 +485,7 @@ class EpisodeLog:
 
     def _oddities(self, found: Mapping[str, Floats]) -> list[str]:
         """What a reader should know of the episodes and the policies on them."""
-        notes = [
+        notes = self._discounts() + [
             f"Policy {name!r} has probability 0 in every episode: nothing that was logged speaks of it"
             for name, logs in found.items()
             if np.isneginf(logs).all()

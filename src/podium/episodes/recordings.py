@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from podium.columns import Floats
 from podium.episodes.bounds import Bounds, bounds_of, is_discrete
 from podium.errors import PodiumError, count, show_value
+from podium.log import AGREE
 
 PARTS = ("observations", "actions", "rewards")
 NAMES = (*PARTS, "terminated", "terminations", "behavior", "propensities")
@@ -85,7 +86,7 @@ class Episode:
         for name, values in zip(PARTS, (observations, actions, rewards), strict=True):
             refuse_steps(name, "must be finite numbers", ~np.isfinite(values), values, "repair or drop the episode.")
         if self.propensities is not None:
-            object.__setattr__(self, "propensities", step_propensities(self.propensities, steps))
+            object.__setattr__(self, "propensities", step_propensities(self.propensities, actions))
         ended = None if self.terminated is None else bool(np.any(self.terminated))
         parts = {"observations": observations, "actions": actions, "rewards": rewards, "terminated": ended}
         for name, value in parts.items():
@@ -116,14 +117,18 @@ def numeric(name: str, values: Any) -> NDArray[Any]:
     return array.astype(np.float64) if name == "rewards" else array
 
 
-def step_propensities(values: Any, steps: int) -> Floats:
-    """(T,) what is above 0."""
+def step_propensities(values: Any, actions: NDArray[Any]) -> Floats:
+    """(T,) what is above 0, and at most 1 where actions are whole numbers."""
+    steps = len(actions)
     p = numeric("propensities", values).astype(np.float64)
     if p.shape != (steps,):
         raise PodiumError(
             f"there are {count(steps, 'reward')} and propensities of shape {p.shape}", hint="give one per step."
         )
     refuse_steps("propensities", "must be above 0", ~(p > 0), p, "a step that was logged had some probability.")
+    if actions.dtype.kind in "iu":
+        hint = "a probability is at most 1; actions that are continuous, with densities, are decimal numbers."
+        refuse_steps("propensities", "must be at most 1 where actions are whole numbers", p > 1 + AGREE, p, hint)
     return p
 
 

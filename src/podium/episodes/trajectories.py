@@ -7,7 +7,7 @@ With rho_t = prod_{u <= t} pi(a_u|s_u) / p(a_u|s_u) and returns G = sum_t r_t, o
 | TIS   | mean_n rho_T G                            | Kahn and Marshall, 1953 |
 | PDIS  | mean_n sum_t rho_t r_t                    | Precup, Sutton and Singh, 2000 |
 | WIS   | sum_n rho_T G / sum_n rho_T               | Mahmood et al., 2014 |
-| PDWIS | sum_t (sum_n rho_t r_t / sum_n rho_t)     | Precup, Sutton and Singh, 2000 |
+| PDWIS | sum_t (sum_n rho_t r_t / sum_n rho_t)     | Thomas, 2015, where it is called CWPDIS |
 
 An episode that has ended rests: its later rewards are 0, and its weight stays what it was. With episodes of one step
 all four are IPS or SNIPS.

@@ -17,7 +17,7 @@ from podium.engines.kernel import answer
 from podium.engines.memory import MemoryRows
 from podium.engines.reading import NewActions, Reader, columns_needed, prepare_policy
 from podium.engines.sums import UNITS, Question, Sums
-from podium.errors import BadRows, PodiumError, listed
+from podium.errors import BadRows, BaselineRefused, listed
 from podium.estimate import prepare
 from podium.log import Log
 from podium.policies import FULL_HINT, PolicyRows, PolicySet, align, named_policies
@@ -318,7 +318,7 @@ def check_model(model: Any, policies: Sequence[PolicyRows]) -> None:
     """A baseline q(s, a) needs whole distributions."""
     partial_ = [p.name for p in policies if not p.has_full]
     if model is not None and partial_ and takes_actions(model):
-        raise PodiumError(
+        raise BaselineRefused(
             "the baseline 'q(s, a)' depends on the action and needs pi(a|s) for every action; "
             f"policy {partial_[0]!r} gives only the probability of the logged action",
             hint=FULL_HINT,

@@ -76,7 +76,10 @@ def mixed(log: Log, loggers: Loggers) -> dict[str, Any]:
             whole += share * p.full(log.n_actions)
         full = whole
     fields: dict[str, Any] = {"propensities": logged, "behavior": full, "action_space": log.action_space}
-    return fields | changes
+    known = "propensities" if full is None else "the full behaviour policy"
+    many = count(len(labels), "logger")
+    shared = f"{known}, balanced over {many}" if loggers.balanced else f"{known}, of {many} each on its own rows"
+    return fields | changes | {"logged_by": shared}
 
 
 def who_acted(log: Log, loggers: Loggers) -> tuple[list[Any], Codes]:
