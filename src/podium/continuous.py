@@ -315,10 +315,10 @@ class ContinuousLog:
         try:
             result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
         except Unavailable as error:
-            hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
-            raise Unavailable(
-                in_densities(error.message), error.hint if self.densities is not None else hint
-            ) from error
+            message, hint = in_densities(error.message), error.hint
+            if message != error.message:
+                hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
+            raise Unavailable(message, hint) from error
         result = retold(result, notes, self.log)
         settings = {**result.settings, **self.smoothing(kernel, bandwidth)}
         settings["assumes"] = in_densities(settings["assumes"])
