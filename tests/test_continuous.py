@@ -135,6 +135,9 @@ def test_without_densities_there_are_scores_alone() -> None:
     assert set(result.unavailable) == {"IPS", "DRE", "posterior"}
     with pytest.raises(PodiumError, match="SNIPS needs the density of each logged action"):
         log.compare({"low": 0.1, "high": 0.9}, "SNIPS")
+    with pytest.raises(PodiumError, match="DirectModel needs a baseline") as error:
+        log.compare({"low": 0.1, "high": 0.9}, "DirectModel")
+    assert "fit/predict" in error.value.hint
 
 
 def test_more_than_20_000_rows() -> None:

@@ -326,10 +326,10 @@ class ContinuousLog:
         try:
             result = compare_policies(self.log, made, estimator, known, seed=seed, **options)
         except Unavailable as error:
-            hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
-            raise Unavailable(
-                in_densities(error.message), error.hint if self.densities is not None else hint
-            ) from error
+            message, hint = in_densities(error.message), error.hint
+            if message != error.message:
+                hint = "give ContinuousLog(..., densities=...); LDE and DiM need none."
+            raise Unavailable(message, hint) from error
         if isinstance(known, KnownAverages):
             notes.append(AIM)
         result = retold(result, notes, self.log)
