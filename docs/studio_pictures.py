@@ -7,6 +7,7 @@ python docs/studio_pictures.py              # docs/studio.png alone
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,6 +109,7 @@ def take_whole(page: Page, path: Path) -> None:
     """The whole page in a window that is as high: a frame draws nothing outside the window."""
     size = page.viewport_size
     assert size is not None
+    page.wait_for_load_state()
     page.set_viewport_size({"width": size["width"], "height": page.evaluate("document.documentElement.scrollHeight")})
     page.wait_for_timeout(500)
     page.screenshot(path=path)
@@ -128,7 +130,7 @@ def take_best(browser: Browser, path: Path) -> None:
 
 if __name__ == "__main__":
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         if len(sys.argv) > 1:
             take_all(chromium, Path(sys.argv[1]))
         else:
