@@ -152,15 +152,7 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
     state_distinct = np.bincount(cells // actions, minlength=states)
     seen_in = np.bincount(cells % actions, minlength=actions)
     distinct = cells.size
-
-    sizes, size_counts = np.unique(state_distinct, return_counts=True)
-    chances = sizes / actions
-    variance = float(np.sum(size_counts * chances * (1.0 - chances)))
-    deviation: NDArray[np.float64] = seen_in - np.float64(distinct / actions)
-    tv = float(np.abs(deviation).sum() / (2 * distinct))
-    mean_deviation = 0.0 if variance < 1e-12 else _mean_absolute_deviation(chances, size_counts)
-    expected_tv = actions * mean_deviation / (2 * distinct)
-    p_value = _uniformity_p_value(deviation, variance)
+    variance, tv, expected_tv, p_value = _uniformity(seen_in, *np.unique(state_distinct, return_counts=True))
 
     state_tv: NDArray[np.float64] = 1.0 - state_distinct / actions
     state_expected_tv = np.power(1.0 - 1.0 / actions, state_rows, dtype=np.float64)
@@ -223,13 +215,7 @@ def assumption_from_counts(
     sizes = np.flatnonzero(distinct_counts)
     size_counts = distinct_counts[sizes].astype(np.int64)
     states, distinct = int(size_counts.sum()), int(seen_in.sum())
-    chances = sizes / actions
-    variance = float(np.sum(size_counts * chances * (1.0 - chances)))
-    deviation: NDArray[np.float64] = seen_in - np.float64(distinct / actions)
-    tv = float(np.abs(deviation).sum() / (2 * distinct))
-    mean_deviation = 0.0 if variance < 1e-12 else _mean_absolute_deviation(chances, size_counts)
-    expected_tv = actions * mean_deviation / (2 * distinct)
-    p_value = _uniformity_p_value(deviation, variance)
+    variance, tv, expected_tv, p_value = _uniformity(seen_in, sizes, size_counts)
     excess = states - distinct / actions - float(expected[0])
     repeats = excess > 3.0 * math.sqrt(float(expected[1]) / actions)
     return AssumptionCounts(
@@ -244,6 +230,25 @@ def assumption_from_counts(
         never_observed=tuple(action_space[code] for code in np.flatnonzero(seen_in == 0).tolist()),
         verdict=_verdict(actions, distinct, variance, tv, expected_tv, p_value, repeats),
     )
+
+
+def _uniformity(
+    seen_in: NDArray[Any], sizes: NDArray[np.int64], size_counts: NDArray[np.int64]
+) -> tuple[float, float, float, float]:
+    """Variance of the states in which one action is seen, distance from uniform, its mean if uniform, and p-value.
+
+    Parameters
+    ----------
+    seen_in : (A,) states in which each action was seen
+    sizes, size_counts : numbers of distinct actions that states have, and how many states have each
+    """
+    actions, distinct = len(seen_in), int(seen_in.sum())
+    chances = sizes / actions
+    variance = float(np.sum(size_counts * chances * (1.0 - chances)))
+    deviation: NDArray[np.float64] = seen_in - np.float64(distinct / actions)
+    tv = float(np.abs(deviation).sum() / (2 * distinct))
+    mean_deviation = 0.0 if variance < 1e-12 else _mean_absolute_deviation(chances, size_counts)
+    return variance, tv, actions * mean_deviation / (2 * distinct), _uniformity_p_value(deviation, variance)
 
 
 def _distinct(cells: NDArray[np.int64], space: int) -> NDArray[np.int64]:

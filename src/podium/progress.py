@@ -49,20 +49,29 @@ def watch_progress(label: str, total: int, done: Callable[[], int], stream: Text
     lines = Lines(label, total, "", stream or sys.stderr, before=done())
     if lines.before and lines.before < total:
         print(f"{label}: {lines.before} of {total} are there already", file=lines.stream, flush=True)
+    try:
+        with meanwhile(lambda: lines.show(done()), lines.pause):
+            yield
+    finally:
+        lines.show(done(), end="\n")
+
+
+@contextmanager
+def meanwhile(look: Callable[[], None], pause: float) -> Iterator[None]:
+    """A thread looks every `pause` seconds while other work goes on."""
     ended = threading.Event()
 
-    def look() -> None:
-        while not ended.wait(lines.pause):
-            lines.show(done())
+    def keep_looking() -> None:
+        while not ended.wait(pause):
+            look()
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=keep_looking, daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
-        lines.show(done(), end="\n")
 
 
 def counted(things: Iterable[T], label: str, total: int, of: str) -> Iterator[T]:

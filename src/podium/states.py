@@ -13,7 +13,7 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.columns import Floats, group_sums, plain, to_array
 from podium.display import Table, label_text, number, share, wrap
-from podium.errors import PodiumError, Unavailable
+from podium.errors import PodiumError
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare
 from podium.estimators import Estimator, find_estimator
 from podium.large import Large, is_large, open_large, with_every_action
@@ -24,7 +24,7 @@ from podium.markup import tag
 from podium.moments import GroupSums, merge
 from podium.scan import ScannedLog
 from podium.study import in_passes, own_warnings, term_baseline
-from podium.terms import row_terms
+from podium.terms import no_propensities, row_terms
 from podium.verdicts.pairs import pair_indices
 
 SHOWN = 20
@@ -274,10 +274,7 @@ def states_in_passes(
             f"{method.name} state by state is for logs of up to 20,000 rows", hint=f"use {method.counterpart.name}."
         )
     if method.uses_propensity and large.knows == "none":
-        raise Unavailable(
-            f"{method.name} needs the probability of each logged action, and the log has none",
-            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
-        )
+        raise no_propensities(method)
     kept = kept_by(method, duplicates)
     k = len(large.policies)
     constant = term_baseline(large, method, kept)

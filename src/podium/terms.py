@@ -142,10 +142,7 @@ def row_terms(
     ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
     divided = bool(ratios) and len(ratios) == len(policies)  # pi/p was given, free of underflow
     if estimator.uses_propensity and log.propensities is None and not divided:
-        raise Unavailable(
-            f"{estimator.name} needs the probability of each logged action, and the log has none",
-            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
-        )
+        raise no_propensities(estimator)
     rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
     # A self-normalised method gives the same with any constant; the mean keeps its digits.
     constant = "mean" if estimator.self_normalized else 0.0
@@ -195,6 +192,13 @@ def row_terms(
         common_mean=common_mean,
     )
     return self_normalize(terms, policies.names) if estimator.self_normalized else terms
+
+
+def no_propensities(estimator: Estimator) -> Unavailable:
+    return Unavailable(
+        f"{estimator.name} needs the probability of each logged action, and the log has none",
+        hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
+    )
 
 
 def no_model(baseline: Any) -> Unavailable:

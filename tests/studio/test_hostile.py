@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import tempfile
 import threading
 import zipfile
 from collections.abc import Callable
@@ -234,7 +235,7 @@ def test_a_name_never_becomes_a_path_or_a_header(visitor: Visitor, studio: Studi
     assert "set-cookie" not in answer.headers
     assert "\r" not in answer.headers["content-disposition"]
     assert "/" not in answer.headers["content-disposition"].split("''")[1]
-    assert not Path("/tmp/evil.csv").exists()
+    assert not Path(tempfile.gettempdir(), "evil.csv").exists()
     assert visitor.get("/health").text == "ok"
 
 

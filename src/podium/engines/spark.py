@@ -11,7 +11,6 @@ import json
 import os
 import pickle
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from podium.engines.arrow import Fault, memory_columns
 from podium.engines.batches import ROWS
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
-from podium.progress import Progress, no_progress
+from podium.progress import Progress, meanwhile, no_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -399,26 +398,20 @@ def watched(session: Any, rows: int, advance: Callable[[int], None]) -> Iterator
     except Exception:
         yield
         return
-    ended = threading.Event()
+    told_rows = 0
 
     def look() -> None:
-        told_rows = 0
-        while not ended.wait(EVERY):
-            stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
-            tasks = sum(s.numTasks for s in stages if s is not None)
-            done = sum(s.numCompletedTasks for s in stages if s is not None)
-            now = rows * done // tasks if tasks else 0
-            if now > told_rows:
-                advance(now - told_rows)
-                told_rows = now
+        nonlocal told_rows
+        stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
+        tasks = sum(s.numTasks for s in stages if s is not None)
+        done = sum(s.numCompletedTasks for s in stages if s is not None)
+        now = rows * done // tasks if tasks else 0
+        if now > told_rows:
+            advance(now - told_rows)
+            told_rows = now
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
+    with meanwhile(look, EVERY):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 SIGNS = (

@@ -17,6 +17,7 @@ from podium.estimators import DRE, LDE, Estimator
 from podium.large import Large
 from podium.moments import GroupSums, Moments
 from podium.policies import PolicySet
+from podium.terms import no_propensities
 from podium.verdicts.gated import Path, looks_uniform
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 from podium.verdicts.unseen import Weights
@@ -118,10 +119,7 @@ class Findings:
     def method(self, estimator: Estimator, duplicates: str | None) -> MethodResult:
         """Estimates by one method; differences with errors where the pass was asked for its row terms."""
         if estimator.uses_propensity and self.knows == "none":
-            raise Unavailable(
-                f"{estimator.name} needs the probability of each logged action, and the log has none",
-                hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
-            )
+            raise no_propensities(estimator)
         rule = kept_by(estimator, duplicates)
         n, k, size = self.kept(rule), len(self.policies), self.large.size
         shared, level, gaps = self.levels(estimator, rule)

@@ -20,7 +20,7 @@ from podium.estimators import Estimator
 from podium.large import Large
 from podium.large.findings import Pairwise
 from podium.moments import GroupSums, Moments
-from podium.terms import Ratio, no_model, refuse_weightless
+from podium.terms import Ratio, no_model, no_propensities, refuse_weightless
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +130,7 @@ def recipe(large: Large, estimator: Estimator, duplicates: str | None) -> Recipe
     if estimator.rule == "steps":
         raise Unavailable(f"{estimator.name} is for episodes", hint="use podium.episodes.")
     if estimator.uses_propensity and large.knows == "none":
-        raise Unavailable(
-            f"{estimator.name} needs the probability of each logged action, and the log has none",
-            hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
-        )
+        raise no_propensities(estimator)
     if duplicates == "latest":
         raise Unavailable(
             f'{estimator.name} with duplicates="latest" is for logs of up to 20,000 rows', hint="leave duplicates out."
