@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,13 +17,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from podium.simulator import Programme
 
 pytestmark = pytest.mark.system
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 300_000  # milliseconds; nothing here is a test of speed
 EVIL = "<img src=x onerror='window.pwned=1'><script>window.pwned=1</script>"
 DROP = """([selector, name, text]) => {
@@ -79,19 +77,6 @@ def studio() -> Iterator[Running]:
     running = Running()
     yield running
     running.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.fail("Chromium is not installed; on Debian run: apt-get install chromium", pytrace=False)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
-        yield chromium
-        chromium.close()
 
 
 class Seen:
