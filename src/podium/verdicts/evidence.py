@@ -14,6 +14,8 @@ from podium.log import Log
 from podium.policies import PolicySet
 from podium.verdicts.pairs import pair_indices
 
+NOISE = 1e-12  # spread relative to size below which a column is constant
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -73,9 +75,7 @@ class Evidence:
     @cached_property
     def points(self) -> Floats:
         """(S, d) the numeric columns of each distinct state, standardised over rows."""
-        spread = self.numeric.std(axis=0)
-        scaled: Floats = (self.numeric - self.numeric.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        return scaled[self.first_rows]
+        return standard_columns(self.numeric)[self.first_rows]
 
     def take(self, rows: Codes) -> Evidence:
         """The evidence of some rows alone."""
@@ -112,7 +112,11 @@ def coordinates(actions: Sequence[Any]) -> Floats | None:
     """(A, 1) actions that are numbers with decimals, as points of a line; whole numbers and texts are mere names."""
     if not all(isinstance(a, float) for a in actions) or all(float(a).is_integer() for a in actions):
         return None
-    points = np.array(actions, dtype=np.float64)[:, None]
-    spread = points.std()
-    scaled: Floats = (points - points.mean()) / (spread or 1.0)
-    return scaled
+    return standard_columns(np.array(actions, dtype=np.float64)[:, None])
+
+
+def standard_columns(x: Floats) -> Floats:
+    """Columns of mean 0 and sd 1; one that varies by rounding noise alone becomes 0."""
+    spread = x.std(axis=0)
+    varies = spread > NOISE * np.abs(x).max(axis=0)
+    return np.where(varies, x - x.mean(axis=0), 0.0) / np.where(varies, spread, 1.0)

@@ -62,7 +62,7 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
         found = judge(plain, policies, procedure, main, units, seed)
         return silence_seekers(found, Gates(log, policies), used)
     if procedure == "posterior":
-        return by_posterior(log, policies, seed)
+        return by_posterior(log, policies)
     if procedure == "gated":
         return gated(Gates(log, policies))
     return by_terms(log, policies, main, units, procedure, seed)
@@ -105,7 +105,7 @@ def silence_seekers(found: Judgement, gates: Signals, used: bool) -> Judgement:
     return replace(found, silent=silent, notes=(*found.notes, note), figures=figures)
 
 
-def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
+def by_posterior(log: Log, policies: PolicySet) -> Judgement:
     """The posterior of every difference as a judgement."""
     from threadpoolctl import threadpool_limits
 
@@ -116,7 +116,7 @@ def by_posterior(log: Log, policies: PolicySet, seed: int) -> Judgement:
     t_p = gates.t_p
     alarm = abs(t_p) > ALARM
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
-        found = posterior(gather(log, policies), alarm, seed)
+        found = posterior(gather(log, policies), alarm)
     notes = []
     if log.propensities is None:
         notes.append("Without propensities it is assumed that logging did not seek reward")

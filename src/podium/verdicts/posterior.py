@@ -17,12 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.columns import Codes, Floats
+from podium.verdicts.dealing import deal
 from podium.verdicts.evidence import Evidence
+from podium.verdicts.fitting import fit_variances
 from podium.verdicts.pairs import degrees_of_freedom, pair_power_sums, pair_variance
-from podium.verdicts.prior import Kernels, build_kernels, fit_scales
+from podium.verdicts.prior import Kernels, build_kernels
 
 WHOLE_ROWS = 2000  # the longest log that is inverted at once
 BLOCK_ROWS = 1000  # of longer logs
+FIT_ROWS = 500  # rows per block of the likelihood that the variances are fitted by
+FIT_BLOCKS = 4  # blocks of a longer log that the variances are fitted on
 CALM = 1.15  # blocks share their hyperparameters, so their joint standard error is multiplied by this
 GRID = 7  # points per integrated variance
 SANDWICH = 0.7  # share of the leave-one-out variance below which no variance may fall
@@ -236,12 +240,8 @@ def gp_aipw(
 # --- all together --------------------------------------------------------------------------------------------
 
 
-def posterior(evidence: Evidence, alarm: bool = False, seed: int = 0) -> Posterior:
-    """The posterior of every difference; see the module's head.
-
-    `alarm` says that the logger seems to seek reward; `seed` picks the rows that variances are fitted on (logs over
-    FIT_ROWS rows) and the blocks of long logs.
-    """
+def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
+    """The posterior of every difference; see the module's head. `alarm`: the logger seems to seek reward."""
     from scipy.special import stdtr
 
     e = evidence
@@ -250,7 +250,9 @@ def posterior(evidence: Evidence, alarm: bool = False, seed: int = 0) -> Posteri
     if e.rows < 3 or scale <= 1e-12 * float(np.abs(e.rewards).max()):
         return silent(e, FEW if e.rows < 3 else FLAT)
     check = alarm and e.behavior is not None
-    found = whole(e, scale, check, seed) if e.rows <= WHOLE_ROWS else blocks(e, scale, check, seed)
+    found = whole(e, scale, check) if e.rows <= WHOLE_ROWS else blocks(e, scale, check)
+    if found is None:
+        return silent(e, UNSETTLED)
     m, v = found.difference, found.variance
     reasons = np.full(len(i), "", dtype=object)
     if alarm and e.behavior is None:
@@ -275,6 +277,7 @@ BLIND = "The logger seems to seek reward, and its probabilities are not known in
 OPPOSED = "The logger seems to seek reward, and a doubly robust estimate points the other way"
 SAME = "Policies that do the same in every logged state cannot be told apart"
 FEW = "Fewer than 3 rows tell no policy from another"
+UNSETTLED = "The variances of the prior could not be fitted to this log"
 FLAT = "Rewards that are all equal tell no policy from another"
 
 
@@ -291,10 +294,13 @@ class Found:
     influence: Floats  # (N, K)
 
 
-def whole(e: Evidence, scale: float, check: bool, seed: int) -> Found:
-    """All rows at once."""
+def whole(e: Evidence, scale: float, check: bool) -> Found | None:
+    """All rows at once; None where the variances cannot be fitted."""
     kernels = build_kernels(e, scale)
-    solved = solve(kernels, fit_scales(kernels, seed), check)
+    theta = fit_variances([(kernels, rows) for rows in deal(e, -(-e.rows // FIT_ROWS), FIT_ROWS)])
+    if theta is None:
+        return None
+    solved = solve(kernels, theta, check)
     m, v, nu = summarise(solved, e)
     within = solved.weights @ pair_variance(solved.covariances, *e.pairs)
     return Found(m, v, nu, learned_share(within, solved.prior), solved.aipw, solved.level, solved.influence)
@@ -330,27 +336,20 @@ def informative_rows(e: Evidence) -> Floats:
     return count
 
 
-def blocks(e: Evidence, scale: float, check: bool, seed: int) -> Found:
-    """Random blocks under one set of hyperparameters, combined as precision = sum 1/v_b - (B - 1)/v_0 per pair.
-
-    With units, all rows of one unit stay in one block.
-    """
-    count = -(-e.rows // BLOCK_ROWS)
-    rng = np.random.default_rng(seed)
-    if e.units is None:
-        block = rng.permutation(e.rows) % count
-    else:
-        block = rng.integers(count, size=int(e.units.max()) + 1)[e.units]
-    theta: dict[str, float] | None = None
+def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
+    """Blocks under one set of variances, combined as precision = sum 1/v_b - (B - 1)/v_0 per pair."""
+    dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
+    parts = [e.take(rows) for rows in dealt]
+    first = [build_kernels(part, scale) for part in parts[:FIT_BLOCKS]]
+    theta = fit_variances(
+        [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
+    )
+    if theta is None:
+        return None
     solved, summaries = [], []
     influence = np.zeros((e.rows, e.n_policies))
-    for b in range(count):
-        rows = np.flatnonzero(block == b)
-        if len(rows) == 0:
-            continue
-        part = e.take(rows)
-        kernels = build_kernels(part, scale)
-        theta = fit_scales(kernels, seed) if theta is None else theta
+    for b, (rows, part) in enumerate(zip(dealt, parts, strict=True)):
+        kernels = first[b] if b < len(first) else build_kernels(part, scale)
         solved.append(solve(kernels, theta, check))
         summaries.append(summarise(solved[-1], part))
         influence[rows] = solved[-1].influence

@@ -1,4 +1,4 @@
-"""The Gaussian-process prior on the rewards r(s, a): its parts as kernels, and their variances fitted to a log.
+"""The Gaussian-process prior on the rewards r(s, a): its parts as kernels, and where their variances are centred.
 
 The parts, in units of the sd of the rewards; states are standardised, D = squared distance / number of columns:
 
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.columns import Codes, Floats
-from podium.verdicts.evidence import Evidence
+from podium.verdicts.evidence import Evidence, standard_columns
 
-FIT_ROWS = 250  # rows that the variances are fitted on
+NOISE = 1e-9  # probabilities and log-odds closer than this are equal
 DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart
 
 Components = list[tuple[str, Floats]]
@@ -126,14 +126,13 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
         per_action = ("const", "linear", "smooth")
     action: Components = [("same", np.eye(e.n_actions))]
     if e.action_features is not None:
-        spread = e.action_features.std(axis=0)
-        z = (e.action_features - e.action_features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        z = standard_columns(e.action_features)
         apart = squared_distances(z) / z.shape[1]
         action += [("smooth", np.exp(-apart / 2)), ("rough", np.exp(-apart / 0.18))]
 
     centred = e.policies - 1 / e.n_actions
     size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
-    features = [centred / np.where(size > 0, size, 1.0) / np.sqrt(e.n_policies)]
+    features = [np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(e.n_policies)]
     covariates: Components = []
     logger = logging_feature(e)
     if e.behavior is not None:
@@ -167,19 +166,13 @@ def logging_feature(e: Evidence) -> Floats | None:
     log_b = np.log(np.maximum(e.behavior, 1e-12))
     log_b = log_b - log_b.mean(axis=1, keepdims=True)
     size = log_b.std()
-    return None if size < 1e-9 else log_b / size
-
-
-def standard_columns(x: Floats) -> Floats:
-    spread = x.std(axis=0)
-    scaled: Floats = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return scaled
+    return None if size <= NOISE else log_b / size
 
 
 def unit_diagonal(x: Floats) -> Floats:
-    """Scaled so that the mean diagonal of x x' is 1."""
+    """Scaled so that the mean diagonal of x x' is 1; 0 where there is nothing but rounding noise."""
     size = np.sqrt((x * x).sum(axis=1).mean())
-    return x / size if size > 0 else x
+    return x / size if size > NOISE else np.zeros_like(x)
 
 
 def prior_scales(kernels: Kernels) -> tuple[dict[str, float], dict[str, float]]:
@@ -198,43 +191,3 @@ def prior_scales(kernels: Kernels) -> tuple[dict[str, float], dict[str, float]]:
     else:
         centre["cell"] = centre["noise"] = 0.25
     return centre, width
-
-
-def fit_scales(kernels: Kernels, seed: int) -> dict[str, float]:
-    """MAP variances of all parts, on at most FIT_ROWS rows, with the analytic gradient."""
-    from scipy.linalg import cho_factor, cho_solve, lapack
-    from scipy.optimize import minimize
-
-    e = kernels.evidence
-    rows = np.arange(e.rows)
-    if e.rows > FIT_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(e.rows, size=FIT_ROWS, replace=False))
-    parts = kernels.rows(rows)
-    u = kernels.row_features(rows)
-    p = kernels.n_policy_features
-    parts.append(("policies", u[:, :p] @ u[:, :p].T))
-    if u.shape[1] > p:
-        parts.append(("logger", u[:, p:] @ u[:, p:].T))
-    names = [name for name, _ in parts]
-    stack = np.stack([k for _, k in parts])
-    flat = stack.reshape(len(names), -1)
-    centre, width = prior_scales(kernels)
-    start = np.log([centre[name] for name in names])
-    firm = np.array([width[name] for name in names])
-    y, n = kernels.y[rows], len(rows)
-    jitter = 1e-6 * np.eye(n)
-
-    def objective(x: Floats) -> tuple[float, Floats]:
-        theta = np.exp(x)
-        k = (theta @ flat).reshape(n, n) + jitter
-        factor = cho_factor(k, lower=True, check_finite=False)
-        alpha = cho_solve(factor, y, check_finite=False)
-        inverse, _ = lapack.dpotri(factor[0], lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        value = 0.5 * y @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * (((x - start) / firm) ** 2).sum()
-        slope = 0.5 * flat @ (inverse - np.outer(alpha, alpha)).ravel() * theta + (x - start) / firm**2
-        return float(value), slope
-
-    bounds = [(s - 9, s + 5) for s in start]
-    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
-    return dict(zip(names, np.exp(best.x).tolist(), strict=True))
