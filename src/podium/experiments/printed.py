@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What an experiment wrote: the folder, every printed table beside its reproduction, and where its data came from."""
+    """What an experiment wrote: the folder, every printed table beside its reproduction, where its data came from."""
 
     folder: Path
     tables: dict[str, list[Entry]]
