@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +14,6 @@ from podium.experiments.classification.dlm import generator_state, train_linear
 from podium.experiments.classification.plan import PRINTED, Plan, Variant
 
 Report = Callable[[str, str, str, bool], None]
-FOLDER = Path(os.environ.get("PODIUM_DATA_DIR") or Path(__file__).parents[2] / "shared" / "data" / "uci")
 
 
 def plain_steps(x: np.ndarray, y: np.ndarray, theta: list[np.ndarray], eps: float, steps: int) -> None:
@@ -48,10 +45,7 @@ def step_times(data: Dataset, plain: int, ours: int) -> tuple[float, float]:
 
 def bench_example2(report: Report) -> None:
     print("Example 2 of the paper (CPU time of one thread)")
-    if not (FOLDER / "abalone.csv").is_file():
-        report(f"no datasets in {FOLDER}; set PODIUM_DATA_DIR", "-", "must be there", False)
-        return
-    datasets = {name: load_dataset(name, FOLDER) for name in PRINTED}
+    datasets = {name: load_dataset(name) for name in PRINTED}
     train_linear(np.zeros((2, 1)), np.zeros(2, np.int64), np.zeros((1, 2)), 0.1, 4, generator_state(random.Random(0)))
     for name in ("abalone", "winequality"):
         slow, fast = step_times(datasets[name], 20_000, 2_000_000)

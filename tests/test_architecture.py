@@ -10,7 +10,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
-    "errors", "columns", "frames", "files", "log",
+    "errors", "columns", "frames", "files", "shipped", "log",
     "policies.drafts", "policies.tables", "policies.forms", "policies", "propensities", "propensities.loggers", "io",
     "policies.specs", "policies.sql", "baselines", "propensities.belief", "propensities.estimated",
     "estimators", "terms", "moments",

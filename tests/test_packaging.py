@@ -56,6 +56,26 @@ def test_the_changelog_has_this_version() -> None:
     assert f"\n## [{podium.__version__}]" in changelog
 
 
+def test_every_folder_of_shipped_data_names_its_sources_and_licenses() -> None:
+    folders = {path.parent for path in (ROOT / "src" / "podium").rglob("*.csv.gz")}
+    assert {folder.name for folder in folders} == {"uci_tables", "real_trial_tables"}
+    for folder in folders:
+        readme = (folder / "README.md").read_text(encoding="utf-8")
+        assert "license" in readme
+        assert [path.name for path in folder.glob("*.csv.gz") if f"| `{path.name.split('.')[0]}` |" not in readme] == []
+
+
+def test_no_file_looks_for_anything_beside_the_clone() -> None:
+    files = [path for folder in ("src", "tests", "bench", "docs") for path in (ROOT / folder).rglob("*.py")]
+    places = [
+        (path, path.parents[int(steps)])
+        for path in files
+        for steps in re.findall(r"__file__\)\.(?:resolve\(\)\.)?parents\[(\d)\]", path.read_text(encoding="utf-8"))
+    ]
+    assert len(places) > 10, "this test looks at nothing"
+    assert [path.name for path, place in places if not place.is_relative_to(ROOT)] == []
+
+
 def test_the_package_is_marked_as_typed() -> None:
     assert (ROOT / "src" / "podium" / "py.typed").exists()
     assert "Typing :: Typed" in PROJECT["classifiers"]

@@ -112,7 +112,7 @@ def build_parser() -> argparse.ArgumentParser:
     classification.add_argument("--replay", action="store_true", help="the paper's random numbers: its tables again")
     classification.add_argument(
         "--datasets", metavar="A,B", help="abalone, algerian, ecoli, glass, winequality (default: these five); "
-        "without download: iris, wine, breast_cancer, digits",
+        "iris, wine, breast_cancer, digits",
     )  # fmt: skip
     classification.add_argument(
         "--policies",
@@ -125,7 +125,10 @@ def build_parser() -> argparse.ArgumentParser:
     classification.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="folder with the datasets (default: PODIUM_DATA_DIR, else they are downloaded)",
+        help="folder with the datasets (default: PODIUM_DATA_DIR, else the tables that podium ships)",
+    )
+    classification.add_argument(
+        "--download", action="store_true", help="original datasets from the UCI repository, kept in the user's cache"
     )
     classification.add_argument(
         "--verdict-logs", type=int, metavar="N", help="logs per round for podium's own verdicts"

@@ -242,10 +242,12 @@ def run_reproduce_classification(options: argparse.Namespace) -> int:
         **experiment_options(options),
         readings=None if options.reading is None else [options.reading],
         data_dir=options.data_dir,
+        download=options.download,
         verdict_logs=options.verdict_logs,
         **named,
     )
-    return show_written(done.folder, agreement_table(done.tables) if groups(done.tables) else None)
+    table = agreement_table(done.tables, options.replay) if groups(done.tables) else None
+    return show_written(done.folder, table, done.data)
 
 
 def run_reproduce_rl(options: argparse.Namespace) -> int:
@@ -272,10 +274,12 @@ def experiment_options(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in ("replay", "quick", "seed", "workers", "scheduler")}
 
 
-def show_written(folder: Path, table: Table | None) -> int:
-    """How printed and reproduced numbers agree, and where everything is."""
+def show_written(folder: Path, table: Table | None, data: str = "") -> int:
+    """How printed and reproduced numbers agree, where the data came from, and where everything is."""
     if table is not None:
         print(table.text(terminal_width()))
+    if data:
+        print(f"\nData: {data}")
     print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
     return 0
 

@@ -145,7 +145,11 @@ def separator_of(content: str, path: Path) -> str:
 
 def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
     """A CSV file; the separator is a comma, or a semicolon or tab where the header has no comma."""
-    content = read_text(path)
+    return parse_csv(read_text(path), path, text)
+
+
+def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str, Column]:
+    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages."""
     lines = io.StringIO(content, newline="")  # lines end as CSV lines do; a cell may hold any other separator
     reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from uci import FOLDER, needs_data
 
 import podium
 from podium.cli import main
@@ -47,7 +46,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a quick run of everything that needs no download."""
+    """The folder of a quick run on two datasets that scikit-learn ships."""
     folder = tmp_path_factory.mktemp("classification")
     assert main([*SMALL, "--out", str(folder)]) == 0
     return folder
@@ -57,7 +56,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a quick run on two datasets of the paper."""
     folder = tmp_path_factory.mktemp("classification")
-    assert main([*QUICK, "--datasets", "ecoli,glass", "--data-dir", str(FOLDER), "--out", str(folder)]) == 0
+    assert main([*QUICK, "--datasets", "ecoli,glass", "--out", str(folder)]) == 0
     return folder
 
 
@@ -69,7 +68,6 @@ def lines_of(path: Path) -> list[dict[str, str]]:
 # --- what is written ---------------------------------------------------------------------------------------------
 
 
-@needs_data
 @pytest.mark.parametrize("label", ["ex2_comp", "ex2_eval", "ex2_comp_text", "ex2_eval_text"])
 def test_tables_follow_the_contract(quick: Path, label: str) -> None:
     lines = lines_of(quick / "tables" / f"{label}.csv")
@@ -82,7 +80,6 @@ def test_tables_follow_the_contract(quick: Path, label: str) -> None:
         assert float(line["z"]) == pytest.approx(gap / (math.sqrt(2) * float(line["std_error"])))
 
 
-@needs_data
 def test_the_datasets_as_stated_and_as_found(quick: Path) -> None:
     lines = lines_of(quick / "tables" / "ex2_datasets.csv")
     found = {(line["row"], line["column"]): (line["printed"], float(line["reproduced"])) for line in lines}
@@ -170,6 +167,8 @@ def test_classifiers_of_the_users_own(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "verdicts" not in results["results"][0]
     assert not (tmp_path / "figures" / "ex2_verdicts.png").exists()
     assert not (tmp_path / "figures" / "ex2_training.png").exists()
+    assert [path.name for path in (tmp_path / "sweeps").iterdir()] == ["ex2_scores.csv"], "no table is empty"
+    assert list((tmp_path / "tables").iterdir()) == []
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     command = (
         "podium reproduce classification --quick --datasets iris --policies user_classifiers:pair --verdict-logs 0"
@@ -196,6 +195,7 @@ def test_commands_name_what_was_asked() -> None:
         ),
         ({"seed": -1}, "seed must not be negative; it is -1\n\nHint: use 0, 1, 2, ..."),
         ({"verdict_logs": -1}, "verdict logs must not be negative; they are -1\n\nHint: use 0 for none."),
+        ({"datasets": []}, "no datasets are given\n\nHint: leave datasets out for the paper's five."),
         (
             {"policies": ["forest"]},
             "no policies 'forest'\n\nHint: use dlm, dlm-trained, sklearn, or package.module:function.",
@@ -292,10 +292,9 @@ def test_verdicts_are_those_of_compare() -> None:
     assert judge_log(bandit, behavior, bandit.draw_actions(behavior, rng)) == (1, 1, 0)
 
 
-@needs_data
 def test_the_programs_reading() -> None:
     """One split of halves by class, the first 80% of a list sorted by class, ten distinct accuracies."""
-    data = load_dataset("ecoli", FOLDER)
+    data = load_dataset("ecoli")
     program = Program(data, Streams(1, 1), epochs=2, in_step=False)
     counts, train = np.bincount(data.codes), np.bincount(data.codes[program.train], minlength=8)
     assert train.tolist() == (counts // 2).tolist()
@@ -307,10 +306,9 @@ def test_the_programs_reading() -> None:
     assert all(behavior is program.behavior for behavior in behaviors)
 
 
-@needs_data
 @pytest.mark.parametrize("kind", ["dlm", "dlm-trained", "sklearn"])
 def test_the_texts_reading(kind: str) -> None:
-    data = load_dataset("glass", FOLDER)
+    data = load_dataset("glass")
     first, second = (text_round(data, kind, 2, np.random.default_rng(seed)) for seed in (0, 1))
     assert len(first.bandit.truth) == 107
     assert not (first.bandit.states == second.bandit.states).all(), "a split of its own"
@@ -328,7 +326,7 @@ def test_the_zoo_has_ten_classifiers() -> None:
 
 def replayed(names: list[str], reading: str = "program") -> list[Entry]:
     """The printed numbers of some datasets beside their replay."""
-    plan = Plan(tuple(load_dataset(n, FOLDER) for n in names), (Variant("dlm", reading),), replay=True, verdict_logs=0)
+    plan = Plan(tuple(load_dataset(n) for n in names), (Variant("dlm", reading),), replay=True, verdict_logs=0)
     entries = []
     for (variant, name), cells in plan.cells.items():
         arrays = join([run_cell(cell, np.random.SeedSequence(0), None) for cell in cells])
@@ -338,29 +336,36 @@ def replayed(names: list[str], reading: str = "program") -> list[Entry]:
     return entries
 
 
-@needs_data
-def test_replay_gives_the_printed_numbers_of_ecoli_and_glass() -> None:
-    entries = replayed(["ecoli", "glass"])
-    assert len(entries) == 32
-    assert [(e.row, e.column) for e in entries if not e.is_equal] == []
+def test_replay_gives_the_printed_numbers_of_ecoli_and_glass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replay = ["reproduce", "classification", "--replay", "--datasets", "ecoli,glass", "--verdict-logs", "0"]
+    assert main([*replay, "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert "  The replay gives 32 of 32 printed numbers, digit for digit.\n" in capsys.readouterr().out
+    page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
+    assert "The replay gives 32 of 32 printed numbers, digit for digit." in page
+    lines = [line for table in ("ex2_comp", "ex2_eval") for line in lines_of(tmp_path / "tables" / f"{table}.csv")]
+    assert len(lines) == 32
+    assert [x for x in lines if abs(float(x["reproduced"]) - float(x["printed"])) > 0.000501] == []
 
 
-@needs_data
 @pytest.mark.slow
-def test_replay_gives_every_printed_number(tmp_path: Path) -> None:
-    assert main(["reproduce", "classification", "--replay", "--data-dir", str(FOLDER), "--out", str(tmp_path)]) == 0
+def test_replay_gives_every_printed_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "classification", "--replay", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "  The replay gives 80 of 80 printed numbers, digit for digit.\n" in said
+    assert "\nData: abalone, algerian, ecoli, glass, winequality (shipped with podium)\n" in said
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert results["agreement"]["program"]["entries"] == 80
     assert results["agreement"]["program"]["equal"] == 80
 
 
-@needs_data
 @pytest.mark.slow
 def test_the_repaired_row_of_algerian_changes_no_printed_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     load_whole = load_dataset
 
-    def repaired(name: str, folder: Path) -> object:
-        data = load_whole(name, folder)
+    def repaired(name: str) -> object:
+        data = load_whole(name)
         [row] = np.flatnonzero(data.features[:, 9] == 14.69)
         data.features[row, 9:] = [14.6, 9, 12.5, 10.4]
         return data
@@ -382,12 +387,11 @@ def test_the_spread_covers_every_printed_number() -> None:
         assert spread["program", "ex2_comp", (name, "LDE avg")][1] < 2.5 * sd
 
 
-@needs_data
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 101, 102])
 def test_fresh_numbers_are_within_4_seed_deviations_of_the_printed_ones(tmp_path: Path, seed: int) -> None:
     """LDE's scores are. The printed number is a draw, too, so of all averages one in 200 is expected outside."""
-    plan = run_seed(seed, ["program"], str(FOLDER), tmp_path, workers=2)
+    plan = run_seed(seed, ["program"], None, tmp_path, workers=2)
     spread = spread_table()
     gaps = {
         (table, *key): (value - float(printed_table(table)[key])) / spread[reading, table, key][1]

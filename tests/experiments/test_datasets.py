@@ -1,8 +1,13 @@
-"""The datasets of Example 2: their public files, the loader against a server of its own, and what goes wrong."""
+"""The datasets of Example 2: tables that podium ships, folders, downloads from a local server, and what goes wrong."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
+import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,17 +16,118 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from uci import FOLDER, needs_data
 
 from podium.cli import main
 from podium.errors import PodiumError
-from podium.experiments.classification.datasets import BUNDLED, cache_folder, load_dataset
-from podium.experiments.classification.sources import SOURCES, UCI, read_prepared
-
-HINT = (
-    "fetch that file on another machine, put it into a folder, and name the folder with --data-dir or "
-    "PODIUM_DATA_DIR; or go on with what needs no download: --datasets iris,wine,breast_cancer,digits."
+from podium.experiments.classification import datasets
+from podium.experiments.classification.datasets import (
+    BUNDLED,
+    DOWNLOADED,
+    PACKAGE,
+    SHIPPED,
+    TABLES,
+    cache_folder,
+    describe_origins,
+    load_dataset,
 )
+from podium.experiments.classification.sources import SOURCES, UCI, read_prepared
+from podium.shipped import shipped_text
+
+FOLDER = Path(datasets.__file__).parent / TABLES
+HINT = "leave --download out to use the table that podium ships, or name a folder with the file: --data-dir DIR."
+WITHOUT = "leave --data-dir and PODIUM_DATA_DIR out to use the table that podium ships."
+
+
+def table_text(name: str) -> str:
+    """The table that podium ships, as CSV."""
+    return shipped_text(PACKAGE, f"{TABLES}/{name}.csv.gz")
+
+
+# --- what podium ships -------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_files_are_intact_and_written_the_same_way_everywhere() -> None:
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    checksums = dict(re.findall(r"`(\w+)\.csv` \| `([0-9a-f]{64})`", readme))
+    assert set(checksums) == set(SOURCES)
+    packed = {name: (FOLDER / f"{name}.csv.gz").read_bytes() for name in SOURCES}
+    assert {name: hashlib.sha256(gzip.decompress(content)).hexdigest() for name, content in packed.items()} == checksums
+    assert {content[3:8] for content in packed.values()} == {bytes(5)}, "neither a name nor a time in the header"
+    assert sum(map(len, packed.values())) < 200_000
+
+
+def test_the_readme_gives_credit() -> None:
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in readme
+    for author, doi in {
+        "Nash, W., Sellers, T., Talbot, S., Cawthorn, A., and Ford, W.": "10.24432/C55C7W",
+        "Abid, F.": "10.24432/C5KW4N",
+        "Nakai, K.": "10.24432/C5388M",
+        "German, B.": "10.24432/C5WW2P",
+        "Cortez, P., Cerdeira, A., Almeida, F., Matos, T., and Reis, J.": "10.24432/C56S3T",
+    }.items():
+        assert [line for line in readme.splitlines() if author in line and doi in line], author
+
+
+@pytest.mark.parametrize("name", list(SOURCES))
+def test_the_shipped_table_is_the_default_and_needs_no_network(name: str, server: Server) -> None:
+    data = load_dataset(name)
+    assert data.origin == SHIPPED
+    assert server.requests == []
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that podium takes for its table of abalone."""
+    package = tmp_path / "broken_package"
+    (package / TABLES).mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_package", raising=False)  # that of the test before
+    monkeypatch.setattr(datasets, "PACKAGE", "broken_package")
+    return package / TABLES / "abalone.csv.gz"
+
+
+WHOLE = (FOLDER / "abalone.csv.gz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"abalone",
+        WHOLE[:1000],
+        WHOLE[:1000] + b"?" + WHOLE[1001:],
+        gzip.compress(b"\xff\xfe"),
+        gzip.compress(gzip.decompress(WHOLE).replace(b"0.455", b"0.456", 1)),
+        (FOLDER / "glass.csv.gz").read_bytes(),
+    ],
+    ids=["empty", "not gzip", "truncated", "one byte", "not text", "one number", "another table"],
+)
+def test_a_damaged_shipped_table_stops_the_run(
+    broken: Path, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken.write_bytes(content)
+    assert main(["reproduce", "classification", "--quick", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        f"podium: {TABLES}/abalone.csv.gz, a data file that podium ships, is damaged\n\nHint: install podium again.\n"
+    )
+    assert not (tmp_path / "out").exists(), "nothing is written"
+
+
+def test_a_whole_table_elsewhere_is_read(broken: Path) -> None:
+    broken.write_bytes(WHOLE)
+    assert len(load_dataset("abalone").labels) == 4177
+
+
+def test_a_missing_shipped_table_stops_the_run(
+    broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "classification", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        f"podium: {TABLES}/abalone.csv.gz, a data file that podium ships, is missing\n\nHint: install podium again.\n"
+    )
+    assert not (tmp_path / "out").exists()
 
 
 # --- the public form of each dataset, made from its table --------------------------------------------------------
@@ -29,7 +135,7 @@ HINT = (
 
 def published(name: str) -> str:
     """The file as the repository publishes it."""
-    table = read_prepared((FOLDER / f"{name}.csv").read_text(encoding="utf-8"))
+    table = read_prepared(table_text(name))
     rows = [(list(map(str, row)), str(label)) for row, label in zip(table.features.tolist(), table.labels, strict=True)]
     if name == "abalone":
         sex = {"0.0": "M", "0.5": "I", "1.0": "F"}
@@ -58,13 +164,11 @@ def published_algerian(rows: list[tuple[list[str], str]]) -> str:
     return "".join(parts)
 
 
-@needs_data
 @pytest.mark.parametrize("name", list(SOURCES))
 def test_the_public_file_becomes_the_papers_table(name: str) -> None:
     assert SOURCES[name].read(published(name)).checksum() == SOURCES[name].checksum
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("name", "shape", "classes"),
     [
@@ -73,15 +177,14 @@ def test_the_public_file_becomes_the_papers_table(name: str) -> None:
     ],
 )  # fmt: skip
 def test_what_the_datasets_are(name: str, shape: tuple[int, int], classes: int) -> None:
-    data = load_dataset(name, FOLDER)
+    data = load_dataset(name)
     assert (data.features.shape, len(data.classes)) == (shape, classes)
     assert (data.classes[data.codes] == data.labels).all()
     assert data.classes[data.appearance[0]] == data.labels[0]
 
 
-@needs_data
 def test_the_checksum_sees_every_cell_and_the_order() -> None:
-    text = (FOLDER / "glass.csv").read_text(encoding="utf-8")
+    text = table_text("glass")
     lines = text.splitlines()
     for changed in (
         text.replace("1.52101", "1.52102", 1),
@@ -94,9 +197,9 @@ def test_the_checksum_sees_every_cell_and_the_order() -> None:
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_datasets_that_need_no_download(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PODIUM_DATA_URL", "http://127.0.0.1:9/")
+def test_datasets_that_scikit_learn_ships(name: str) -> None:
     data = load_dataset(name)
+    assert data.origin.words == "shipped with scikit-learn"
     assert len(data.labels) == len(data.features) > 100
     assert len(np.unique(data.codes)) == len(data.classes)
 
@@ -130,10 +233,9 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     server = Server()
-    thread = threading.Thread(target=server.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setenv("PODIUM_DATA_URL", server.url)
-    monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     yield server
@@ -157,31 +259,30 @@ def send(content: bytes, length: int | None = None) -> Answer:
 def refused(cache: Path, **options: float) -> str:
     """The message with which glass is refused; nothing is left in the cache."""
     with pytest.raises(PodiumError) as caught:
-        load_dataset("glass", cache=cache, **options)
+        load_dataset("glass", download=True, cache=cache, **options)
     assert list(cache.rglob("*")) == []
     return str(caught.value)
 
 
-@needs_data
 def test_the_right_file_is_kept_and_not_fetched_again(server: Server, tmp_path: Path) -> None:
     server.answer = send(published("glass").encode())
     cache = tmp_path / "new" / "folder"
-    first = load_dataset("glass", cache=cache)
-    again = load_dataset("glass", cache=cache)
+    first = load_dataset("glass", download=True, cache=cache)
+    again = load_dataset("glass", download=True, cache=cache)
     assert server.requests == ["/glass/glass.data"]
+    assert first.origin == again.origin == DOWNLOADED
     assert (again.features == first.features).all()
     assert (again.labels == first.labels).all()
     assert [path.name for path in cache.iterdir()] == ["glass.csv"]
 
 
-@needs_data
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b.replace(b"1.5", b"1.6"), lambda b: b"\xff"])
 def test_a_damaged_cache_does_not_survive(server: Server, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     server.answer = send(published("glass").encode())
-    load_dataset("glass", cache=tmp_path)
+    load_dataset("glass", download=True, cache=tmp_path)
     whole = (tmp_path / "glass.csv").read_bytes()
     (tmp_path / "glass.csv").write_bytes(damage(whole))
-    load_dataset("glass", cache=tmp_path)
+    load_dataset("glass", download=True, cache=tmp_path)
     assert (tmp_path / "glass.csv").read_bytes() == whole
     assert len(server.requests) == 2
     (tmp_path / "glass.csv").write_bytes(damage(whole))
@@ -189,7 +290,6 @@ def test_a_damaged_cache_does_not_survive(server: Server, tmp_path: Path, damage
     refused(tmp_path)
 
 
-@needs_data
 def test_a_wrong_file(server: Server, tmp_path: Path) -> None:
     server.answer = send(published("glass").replace("1.5", "1.6", 1).encode())
     message = "glass/glass.data is not the table of glass that the paper used: its checksum differs"
@@ -199,7 +299,6 @@ def test_a_wrong_file(server: Server, tmp_path: Path) -> None:
         assert "its checksum differs" in refused(tmp_path)
 
 
-@needs_data
 def test_a_truncated_file(server: Server, tmp_path: Path) -> None:
     content = published("glass").encode()
     server.answer = send(content[:5000], length=len(content))
@@ -215,7 +314,6 @@ def test_no_such_file(server: Server, tmp_path: Path) -> None:
 
 
 def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -247,13 +345,12 @@ def test_a_stalled_server(server: Server, tmp_path: Path, silent: bool) -> None:
     assert time.monotonic() - start < 60, "it does not wait for ever"
 
 
-@needs_data
 def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     server.answer = send(published("glass").encode())
-    assert len(load_dataset("glass", cache=tmp_path / "file").labels) == 214
+    assert len(load_dataset("glass", download=True, cache=tmp_path / "file").labels) == 214
     assert capsys.readouterr().err.startswith("podium: glass is not kept for the next time:")
 
 
@@ -268,19 +365,40 @@ def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 # --- folders -----------------------------------------------------------------------------------------------------
 
 
-@needs_data
-def test_a_folder_may_hold_the_published_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "abalone.data").write_text(published("abalone"), encoding="utf-8")
+def test_a_folder_wins_over_the_shipped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named, given = tmp_path / "named", tmp_path / "given"
+    for folder in (named, given):
+        folder.mkdir()
+        (folder / "abalone.data").write_text(published("abalone"), encoding="utf-8")
+    monkeypatch.setenv("PODIUM_DATA_DIR", str(named))
+    for folder, data in ((named, load_dataset("abalone")), (given, load_dataset("abalone", given))):
+        assert data.origin.words == f"from the folder {str(folder)!r}"
+        assert (data.features == read_prepared(table_text("abalone")).features).all()
+    monkeypatch.setenv("PODIUM_DATA_DIR", "")
+    assert load_dataset("abalone").origin == SHIPPED
+
+
+def test_a_download_that_is_asked_for_wins_over_the_variable(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PODIUM_DATA_DIR", str(tmp_path))
-    assert len(load_dataset("abalone").labels) == 4177
+    server.answer = send(published("glass").encode())
+    assert load_dataset("glass", cache=tmp_path / "cache", download=True).origin == DOWNLOADED
+
+
+def test_a_folder_and_a_download_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = ["--data-dir", str(tmp_path), "--download"]
+    assert main(["reproduce", "classification", *both, "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        "podium: --data-dir and --download exclude each other\n\nHint: name one source of the datasets.\n"
+    )
 
 
 def test_a_folder_without_the_dataset(tmp_path: Path) -> None:
     with pytest.raises(PodiumError) as caught:
         load_dataset("ecoli", tmp_path)
     assert str(caught.value) == (
-        f"{str(tmp_path)!r} has no ecoli.csv\n\nHint: put {UCI}ecoli/ecoli.data there, or leave --data-dir and "
-        "PODIUM_DATA_DIR out to download it."
+        f"{str(tmp_path)!r} has no ecoli.csv\n\nHint: put {UCI}ecoli/ecoli.data there, or {WITHOUT}"
     )
 
 
@@ -292,7 +410,7 @@ def test_a_folder_with_another_table(tmp_path: Path) -> None:
             load_dataset("ecoli", tmp_path)
         assert str(caught.value) == (
             f"{str(path)!r} is not the table of ecoli that the paper used: its checksum differs\n\n"
-            f"Hint: use {UCI}ecoli/ecoli.data as it is published, or leave --data-dir and PODIUM_DATA_DIR out."
+            f"Hint: use {UCI}ecoli/ecoli.data as it is published, or {WITHOUT}"
         )
 
 
@@ -305,13 +423,52 @@ def test_an_unknown_dataset() -> None:
     )
 
 
-def test_the_command_without_a_network_says_how_to_go_on(
+# --- what a run says of its data ---------------------------------------------------------------------------------
+
+
+def test_origins_in_words(tmp_path: Path) -> None:
+    (tmp_path / "glass.csv").write_text(table_text("glass"), encoding="utf-8")
+    data = [load_dataset("ecoli"), load_dataset("iris"), load_dataset("glass", tmp_path), load_dataset("abalone")]
+    assert describe_origins(data) == (
+        "ecoli, abalone (shipped with podium); iris (shipped with scikit-learn); "
+        f"glass (from the folder {str(tmp_path)!r})"
+    )
+
+
+def test_a_run_names_its_source_and_writes_the_same_numbers_from_each(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert main(["reproduce", "classification", "--out", str(tmp_path / "out")]) == 2
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    server.answer = send(published("glass").encode())
+    Path("my data").mkdir()
+    Path("my data", "glass.csv").write_text(table_text("glass"), encoding="utf-8")
+    command = "reproduce classification --quick --datasets glass --reading text --verdict-logs 0"
+    written = set()
+    sources = {
+        "shipped with podium": [],
+        "from the folder 'my data'": ["--data-dir", "my data"],
+        "downloaded originals": ["--download"],
+    }
+    for number, (words, options) in enumerate(sources.items()):
+        out = Path(f"out-{number}")
+        assert main([*command.split(), *options, "--workers", "1", "--out", str(out)]) == 0
+        assert f"\nData: glass ({words})\n" in capsys.readouterr().out
+        results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+        assert results["settings"]["data"] == {"glass": words}
+        page = (out / "index.html").read_text(encoding="utf-8").replace("&#x27;", "'")
+        quoted = " ".join("'my data'" if " " in option else option for option in options)
+        assert f"Data: glass ({words}). Made by: podium {command} {quoted}".rstrip() + "<" in page
+        written.add((out / "tables" / "ex2_comp_text.csv").read_bytes())
+    assert len(written) == 1
+    assert server.requests == ["/glass/glass.data"]
+
+
+def test_a_download_that_fails_says_how_to_go_on(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    assert main(["reproduce", "classification", "--download", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"podium: {server.url}abalone/abalone.data answers 404")
-    assert "--datasets iris,wine,breast_cancer,digits" in error
+    assert error == f"podium: {server.url}abalone/abalone.data answers 404 Not Found\n\nHint: {HINT}\n"
     assert not (tmp_path / "out").exists()

@@ -19,6 +19,14 @@ pytestmark = pytest.mark.release
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1_000_000
 MOST = 200 * MEGABYTE
+DATA = {
+    f"podium/{folder}/{file}"
+    for folder, tables in {
+        "experiments/classification/uci_tables": ("abalone", "algerian", "ecoli", "glass", "winequality"),
+        "calibration/real_trial_tables": ("dating", "gums", "insurance", "party", "throat", "training"),
+    }.items()
+    for file in ("README.md", *(f"{table}.csv.gz" for table in tables))
+}
 CORE = {"numpy", "scipy", "narwhals", "threadpoolctl", "shtab", "podium"}
 LOG = "age,action,reward\n30,sms,1\n40,call,0\n50,sms,1\n60,call,1\n70,call,1\n35,sms,0\n"
 USER = """
@@ -75,6 +83,7 @@ def test_the_sdist_holds_all_that_the_tests_and_the_docs_need(built: Path) -> No
         "docs/index.md", "tests/release/test_wheel.py", ".ci/lowest.txt", "src/podium/py.typed", "pyproject.toml",
     }  # fmt: skip
     assert wanted - names == set()
+    assert {f"src/{name}" for name in DATA} - names == set()
     assert not [name for name in names if name.startswith((".venv", "site/", "dist/"))]
 
 
@@ -85,7 +94,7 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert [name for name in names if name.endswith("LICENSE")]
     files = [p for p in (ROOT / "src" / "podium").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     assert {p.relative_to(ROOT / "src").as_posix() for p in files} - set(names) == set()
-    assert {"podium/report/page.css", "podium/report/page.js"} <= set(names)
+    assert {"podium/report/page.css", "podium/report/page.js", *DATA} <= set(names)
 
 
 def test_the_metadata_names_the_version_and_few_requirements(wheel: Path) -> None:
@@ -133,6 +142,17 @@ def test_the_command_works_from_any_folder(python: Path, tmp_path: Path) -> None
     run(command, "compare", "podium-demo/log.csv", "--gate", "random > current", folder=tmp_path, status=3)
     for shell in ("bash", "zsh", "fish"):
         assert "evaluate" in run(command, "completion", shell, folder=tmp_path).stdout
+
+
+def test_the_shipped_data_can_be_read_with_the_core_alone(python: Path, tmp_path: Path) -> None:
+    code = (
+        "from podium.calibration.real_trials import load_trial, trial_names;"
+        "from podium.experiments.classification.datasets import load_dataset;"
+        "print([len(load_trial(name).rewards) for name in trial_names()]);"
+        "print([len(load_dataset(n).labels) for n in ('abalone', 'algerian', 'ecoli', 'glass', 'winequality')])"
+    )
+    shown = run(python, "-c", code, folder=tmp_path).stdout
+    assert shown == "[725, 659, 1378, 1198, 233, 722]\n[4177, 244, 336, 214, 1599]\n"
 
 
 def test_nothing_heavy_is_there_to_be_imported(python: Path, tmp_path: Path) -> None:

@@ -48,10 +48,11 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What an experiment wrote: the folder, and every printed table beside its reproduction."""
+    """What an experiment wrote: the folder, every printed table beside its reproduction, where its data came from."""
 
     folder: Path
     tables: dict[str, list[Entry]]
+    data: str = ""
 
 
 def printed_table(label: str) -> dict[Key, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from podium.errors import PodiumError
-from podium.experiments.classification.datasets import load_dataset
+from podium.experiments.classification.datasets import describe_origins, load_dataset
 from podium.experiments.classification.plan import (
     EPOCHS,
     KINDS,
@@ -40,6 +40,7 @@ def reproduce(
     policies: Sequence[str] = ("dlm",),
     readings: Sequence[str] | None = None,
     data_dir: str | Path | None = None,
+    download: bool = False,
     verdict_logs: int | None = None,
 ) -> Reproduction:
     """Run Example 2 and write its tables, figures, results.json and index.html into a folder.
@@ -59,7 +60,8 @@ def reproduce(
     policies : "dlm", the paper's; "dlm-trained", with standardised features and eps = 10; "sklearn", ten classifiers;
         or `package.module:function`, a function of a seed that returns {name: classifier}
     readings : of the protocol, "program" and "text", both by default; only "dlm" has the program's
-    data_dir : a folder with the datasets; PODIUM_DATA_DIR by default, else they are downloaded once
+    data_dir : a folder with the datasets; PODIUM_DATA_DIR by default, else the tables that podium ships
+    download : fetch the original datasets once instead, and keep them in the user's cache
     verdict_logs : logs of each set of policies for podium's own verdicts, 2 by default (1 if quick), 0 for none
     """
     if replay and quick:
@@ -70,10 +72,12 @@ def reproduce(
         raise PodiumError("replay is of the paper's policies alone", hint="leave --policies out.")
     if verdict_logs is not None and verdict_logs < 0:
         raise PodiumError(f"verdict logs must not be negative; they are {verdict_logs}", hint="use 0 for none.")
+    if not datasets:
+        raise PodiumError("no datasets are given", hint="leave datasets out for the paper's five.")
     check_start(seed, ("numba", "matplotlib", "sklearn"), "Example 2")
     variants = variants_of(tuple(policies), ("program",) if replay else readings)
     plan = Plan(
-        tuple(load_dataset(name, data_dir) for name in dict.fromkeys(datasets)),
+        tuple(load_dataset(name, data_dir, download=download) for name in dict.fromkeys(datasets)),
         variants,
         seed=seed,
         replay=replay,
@@ -120,7 +124,8 @@ def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, 
     from podium.experiments.classification.outputs import write_outputs
     from podium.experiments.classification.results import collect
 
-    return Reproduction(out, write_outputs(plan, collect(plan, cells), out, command))
+    tables = write_outputs(plan, collect(plan, cells), out, command)
+    return Reproduction(out, tables, describe_origins(plan.datasets))
 
 
 def command_of(plan: Plan, quick: bool) -> str:
@@ -143,4 +148,5 @@ def command_of(plan: Plan, quick: bool) -> str:
         parts.append(f"--reading {readings.pop()}")
     if plan.verdict_logs != (QUICK_VERDICT_LOGS if quick else VERDICT_LOGS):
         parts.append(f"--verdict-logs {plan.verdict_logs}")
+    parts += dict.fromkeys(d.origin.options for d in plan.datasets if d.origin.options)
     return " ".join(parts)

@@ -1,15 +1,17 @@
-"""Labelled datasets by name: the paper's five, from a folder, the cache or the web, and four that scikit-learn brings.
+"""Labelled datasets by name: the paper's five, which podium ships, and four that scikit-learn ships.
 
-A dataset of the paper is looked for in the data folder (`--data-dir`, PODIUM_DATA_DIR), then in the user's cache, then
-at its public address (PODIUM_DATA_URL names another one). Wherever it comes from, its table has to have the checksum of
-the one that the paper used; what is in the cache and has another one is thrown away and fetched again.
+podium reads its own tables unless the user names another source: a folder (`--data-dir`, PODIUM_DATA_DIR), or the
+originals (`--download`; PODIUM_DATA_URL names another address), which it keeps in the user's cache. Whatever the
+source, the table must have the checksum of the one that the paper used. A dataset remembers where it came from.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +25,24 @@ from podium.errors import MissingExtra, PodiumError
 from podium.experiments.classification.download import DEADLINE, TIMEOUT, download
 from podium.experiments.classification.sources import SOURCES, UCI, Source, Table, read_prepared
 from podium.files import write_text
+from podium.shipped import damaged, shipped_text
 
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 DATA_DIR, DATA_URL = "PODIUM_DATA_DIR", "PODIUM_DATA_URL"
+PACKAGE, TABLES = "podium.experiments.classification", "uci_tables"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a dataset was read from, in words and as the options that read it from there again."""
+
+    words: str
+    options: str = ""
+
+
+SHIPPED = Origin("shipped with podium")
+DOWNLOADED = Origin("downloaded originals", "--download")
+SCIKIT_LEARN = Origin("shipped with scikit-learn")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +59,7 @@ class Dataset:
     name: str
     features: Floats
     labels: NDArray[Any]
+    origin: Origin
 
     @cached_property
     def classes(self) -> NDArray[Any]:
@@ -63,35 +81,60 @@ def load_dataset(
     name: str,
     data_dir: str | Path | None = None,
     *,
+    download: bool = False,
     cache: Path | None = None,
     timeout: float = TIMEOUT,
     deadline: float = DEADLINE,
 ) -> Dataset:
-    """A dataset by name.
+    """Return a dataset by name; without further arguments, the table that podium ships.
 
     Parameters
     ----------
     name : abalone, algerian, ecoli, glass, winequality; or iris, wine, breast_cancer, digits
     data_dir : a folder with `<name>.csv`, or with the file as it is published; PODIUM_DATA_DIR by default
+    download : fetch the original once and keep it in the cache
     cache : the folder where downloaded tables are kept, `cache_folder()` by default
     timeout, deadline : seconds to wait for the server, and for the whole file
     """
+    if download and data_dir is not None:
+        raise PodiumError("--data-dir and --download exclude each other", hint="name one source of the datasets.")
     if name in BUNDLED:
         return bundled(name)
     if name not in SOURCES:
         raise PodiumError(f"no dataset {name!r}", hint="the datasets are " + ", ".join((*SOURCES, *BUNDLED)) + ".")
     folder = data_dir if data_dir is not None else os.environ.get(DATA_DIR) or None
-    if folder is not None:
-        table = from_folder(name, Path(folder))
-    else:
+    if download:
         cached = (cache or cache_folder()) / f"{name}.csv"
-        table = from_cache(name, cached) or from_web(name, cached, timeout, deadline)
-    return Dataset(name, table.features, np.array(table.labels))
+        table, origin = from_cache(name, cached) or from_web(name, cached, timeout, deadline), DOWNLOADED
+    elif folder is not None:
+        table = from_folder(name, Path(folder))
+        origin = Origin(f"from the folder {str(folder)!r}", f"--data-dir {shlex.quote(str(folder))}")
+    else:
+        table, origin = from_package(name), SHIPPED
+    return Dataset(name, table.features, np.array(table.labels), origin)
+
+
+def describe_origins(datasets: Iterable[Dataset]) -> str:
+    """Return where datasets were read from, as in 'glass, ecoli (shipped with podium); iris (...)'."""
+    names: dict[str, list[str]] = {}
+    for dataset in datasets:
+        names.setdefault(dataset.origin.words, []).append(dataset.name)
+    return "; ".join(f"{', '.join(group)} ({words})" for words, group in names.items())
+
+
+def from_package(name: str) -> Table:
+    """Return the table that podium ships."""
+    path = f"{TABLES}/{name}.csv.gz"
+    table = right_table(SOURCES[name], read_prepared, shipped_text(PACKAGE, path))
+    if table is None:
+        raise damaged(path)
+    return table
 
 
 def from_folder(name: str, folder: Path) -> Table:
-    """The table of a dataset in a folder of the user's: `<name>.csv`, or the published file."""
+    """Return the table in a folder of the user's: `<name>.csv`, or the published file."""
     source = SOURCES[name]
+    without = f"leave --data-dir and {DATA_DIR} out to use the table that podium ships."
     for path, read in ((folder / f"{name}.csv", read_prepared), (folder / source.file, source.read)):
         if path.is_file():
             try:
@@ -100,18 +143,14 @@ def from_folder(name: str, folder: Path) -> Table:
                 raise PodiumError(f"cannot read {str(path)!r}: {error.strerror}", hint="check the file.") from error
             except UnicodeDecodeError:
                 text = ""  # no table of ours
-            table = parse(read, text)
-            if not is_right(table, source):
+            table = right_table(source, read, text)
+            if table is None:
                 raise PodiumError(
                     f"{str(path)!r} is not the table of {name} that the paper used: its checksum differs",
-                    hint=f"use {address(source)} as it is published, or leave --data-dir and {DATA_DIR} out.",
+                    hint=f"use {address(source)} as it is published, or {without}",
                 )
-            assert table is not None
             return table
-    raise PodiumError(
-        f"{str(folder)!r} has no {name}.csv",
-        hint=f"put {address(source)} there, or leave --data-dir and {DATA_DIR} out to download it.",
-    )
+    raise PodiumError(f"{str(folder)!r} has no {name}.csv", hint=f"put {address(source)} there, or {without}")
 
 
 def from_cache(name: str, path: Path) -> Table | None:
@@ -120,28 +159,23 @@ def from_cache(name: str, path: Path) -> Table | None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    table = parse(read_prepared, text)
-    if is_right(table, SOURCES[name]):
-        return table
-    with contextlib.suppress(OSError):
-        path.unlink()
-    return None
+    table = right_table(SOURCES[name], read_prepared, text)
+    if table is None:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return table
 
 
 def from_web(name: str, cached: Path, timeout: float, deadline: float) -> Table:
     """Download a dataset, check its table, and keep that in the cache."""
     source = SOURCES[name]
-    hint = (
-        f"fetch that file on another machine, put it into a folder, and name the folder with --data-dir or {DATA_DIR}; "
-        f"or go on with what needs no download: --datasets {','.join(BUNDLED)}."
-    )
+    hint = "leave --download out to use the table that podium ships, or name a folder with the file: --data-dir DIR."
     content = download(address(source), timeout=timeout, deadline=deadline, hint=hint)
-    table = parse(source.read, content.decode("utf-8", errors="replace"))
-    if not is_right(table, source):
+    table = right_table(source, source.read, content.decode("utf-8", errors="replace"))
+    if table is None:
         raise PodiumError(
             f"{address(source)} is not the table of {name} that the paper used: its checksum differs", hint=hint
         )
-    assert table is not None
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_text(cached, table.csv_text())
@@ -150,17 +184,13 @@ def from_web(name: str, cached: Path, timeout: float, deadline: float) -> Table:
     return table
 
 
-def parse(read: Any, text: str) -> Table | None:
-    """The table in a text, or None where it is none."""
+def right_table(source: Source, read: Callable[[str], Table], text: str) -> Table | None:
+    """Return the table in a text if it is the one that the paper used, else None."""
     try:
-        table: Table = read(text)
+        table = read(text)
     except (ValueError, IndexError, KeyError):
         return None
-    return table
-
-
-def is_right(table: Table | None, source: Source) -> bool:
-    return table is not None and table.checksum() == source.checksum
+    return table if table.checksum() == source.checksum else None
 
 
 def address(source: Source) -> str:
@@ -180,10 +210,10 @@ def cache_folder() -> Path:
 
 
 def bundled(name: str) -> Dataset:
-    """A dataset that scikit-learn brings along."""
+    """Return a dataset that scikit-learn ships."""
     try:
         from sklearn import datasets
     except ImportError as error:
         raise MissingExtra("scikit-learn", "experiments", f"the dataset {name}") from error
     bunch = getattr(datasets, f"load_{name}")()
-    return Dataset(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target))
+    return Dataset(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), SCIKIT_LEARN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from podium.display import Table
 from podium.experiments import pages
 from podium.experiments.classification import figures
 from podium.experiments.classification.cells import METHODS
+from podium.experiments.classification.datasets import describe_origins
 from podium.experiments.classification.deviations import DEVIATIONS
 from podium.experiments.classification.measures import Measures
 from podium.experiments.classification.plan import Plan
@@ -52,36 +55,30 @@ def every(results: Results) -> list[Measures]:
 
 
 def write_sweeps(results: Results, folder: Path) -> None:
-    """The numbers behind the figures, tidy: one row per variant, dataset and method."""
-    rows = [
-        [m.variant.policies, m.variant.reading, m.dataset, method, *(repr(float(getattr(m, n)[k])) for n in SCORES)]
+    """Write the numbers behind the figures, tidy: one row per variant, dataset and method. No table is empty."""
+    scores = [
+        [*place_of(m), method, *(repr(float(getattr(m, n)[k])) for n in SCORES)]
         for m in every(results)
         for k, method in enumerate(METHODS)
     ]
-    first = ["policies", "reading", "dataset"]
-    write_text(folder / "ex2_scores.csv", csv_text([*first, "method", *SCORES], rows))
-    training = [
-        [m.variant.policies, m.variant.reading, m.dataset, *(repr(getattr(m.training, n)) for n in TRAINING)]
-        for m in every(results)
-        if m.training
-    ]
-    write_text(folder / "ex2_training.csv", csv_text([*first, *TRAINING], training))
+    training = [[*place_of(m), *(repr(getattr(m.training, n)) for n in TRAINING)] for m in every(results) if m.training]
     judged = [
-        [
-            m.variant.policies,
-            m.variant.reading,
-            m.dataset,
-            v.logs,
-            v.pairs,
-            v.right,
-            v.wrong,
-            v.pairs - v.right - v.wrong,
-        ]
+        [*place_of(m), v.logs, v.pairs, v.right, v.wrong, v.pairs - v.right - v.wrong]
         for m in every(results)
         if (v := m.verdicts)
     ]
-    header = [*first, "logs", "pairs", "decided_right", "decided_wrong", "cannot_tell"]
-    write_text(folder / "ex2_verdicts.csv", csv_text(header, judged))
+    sweeps: dict[str, tuple[Sequence[str], list[list[Any]]]] = {
+        "ex2_scores": (("method", *SCORES), scores),
+        "ex2_training": (TRAINING, training),
+        "ex2_verdicts": (("logs", "pairs", "decided_right", "decided_wrong", "cannot_tell"), judged),
+    }
+    for name, (columns, rows) in sweeps.items():
+        if rows:
+            write_text(folder / f"{name}.csv", csv_text(["policies", "reading", "dataset", *columns], rows))
+
+
+def place_of(m: Measures) -> list[str]:
+    return [m.variant.policies, m.variant.reading, m.dataset]
 
 
 def write_figures(results: Results, folder: Path) -> list[str]:
@@ -111,6 +108,7 @@ def results_dict(plan: Plan, results: Results, tables: dict[str, list[Entry]]) -
             "replay": plan.replay,
             "seed": None if plan.replay else plan.seed,
             "datasets": [d.name for d in plan.datasets],
+            "data": {d.name: d.origin.words for d in plan.datasets},
             "variants": [{"policies": v.policies, "reading": v.reading} for v in plan.variants],
             "rounds": plan.rounds,
             "logs": plan.logs,
@@ -142,10 +140,16 @@ def groups(tables: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
     return {name: entries for name, entries in {"program": program, "text": text}.items() if entries}
 
 
-def agreement_table(tables: dict[str, list[Entry]]) -> Table:
-    """How each printed table compares, and all together."""
+def agreement_table(tables: dict[str, list[Entry]], replay: bool = False) -> Table:
+    """How each printed table compares, and all together; of a replay, how many numbers are the printed ones."""
     measured = {label: entries for label, entries in tables.items() if label != "ex2_datasets"}  # counts, no samples
-    return pages.agreement_table(measured | {f"all ({name})": entries for name, entries in groups(tables).items()})
+    together = {f"all ({name})": entries for name, entries in groups(tables).items()}
+    table = pages.agreement_table(measured | together)
+    if not replay:
+        return table
+    found = agreement(entry for entries in together.values() for entry in entries)
+    said = f"The replay gives {found['equal']} of {found['entries']} printed numbers, digit for digit."
+    return replace(table, notes=[said, *table.notes])
 
 
 # --- the page ----------------------------------------------------------------------------------------------------
@@ -199,11 +203,12 @@ def index_page(plan: Plan, results: Results, tables: dict[str, list[Entry]], dra
             "reward is 1 for the right one. A log shows one label per test example, tried by a random behaviour "
             "policy; the methods compare ten classifiers on it. "
             f"{plan.rounds} sets of policies with {plan.logs} logs each, {how}. "
+            f"Data: {describe_origins(plan.datasets)}. "
             f"Made by: {command}"
         )
     ]
     if groups(tables):
-        parts.append(f'<div class="table">{agreement_table(tables).html()}</div>')
+        parts.append(f'<div class="table">{agreement_table(tables, plan.replay).html()}</div>')
     parts.append(pages.links(["results.json", "tables/", "sweeps/", "figures/"]))
     titles = {
         "comp": ("Comparison scores", "Comparison scores: printed, reproduced, z"),
