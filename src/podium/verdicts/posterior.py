@@ -301,26 +301,38 @@ def whole(e: Evidence, scale: float, check: bool) -> Found | None:
     if theta is None:
         return None
     solved = solve(kernels, theta, check)
-    m, v, nu = summarise(solved, e)
+    m, modelled = model_moments(solved, e)
     within = solved.weights @ pair_variance(solved.covariances, *e.pairs)
-    return Found(m, v, nu, learned_share(within, solved.prior), solved.aipw, solved.level, solved.influence)
+    return Found(
+        m, widened(solved, e, modelled), degrees(solved, e, modelled), learned_share(within, solved.prior),
+        solved.aipw, solved.level, solved.influence,
+    )  # fmt: skip
 
 
-def summarise(s: Solved, e: Evidence) -> tuple[Floats, Floats, Floats]:
-    """Mean, variance and degrees of freedom per pair, over the grid."""
+def model_moments(s: Solved, e: Evidence) -> tuple[Floats, Floats]:
+    """Mean and variance per pair by the model alone, over the grid."""
     i, j = e.pairs
     differences = s.means[:, i] - s.means[:, j]
     m = s.weights @ differences
-    within = s.weights @ pair_variance(s.covariances, i, j)
-    between = s.weights @ (differences - m) ** 2
-    # Dependent rows make the model's own variance too small, so with units the sandwich counts in full.
-    sandwich = (SANDWICH if e.units is None else 1.0) * s.sandwich
-    v = np.maximum(within + between + pair_variance(s.sampling, i, j), sandwich)
-    # The less of the variance rests on residuals, the less their few degrees of freedom matter.
+    return m, s.weights @ (pair_variance(s.covariances, i, j) + (differences - m) ** 2)
+
+
+def widened(s: Solved, e: Evidence, modelled: Floats) -> Floats:
+    """The variance per pair with the sampling of states, no less than a share of the sandwich.
+
+    Dependent rows make the model's own variance too small, so with units the sandwich counts in full.
+    """
+    share = SANDWICH if e.units is None else 1.0
+    return np.maximum(modelled + pair_variance(s.sampling, *e.pairs), share * s.sandwich)
+
+
+def degrees(s: Solved, e: Evidence, modelled: Floats) -> Floats:
+    """Degrees of freedom per pair: the less of the variance rests on residuals, the less their few degrees matter."""
+    v = widened(s, e, modelled)
     ratio = v / np.maximum(s.sandwich, 1e-9 * v + 1e-300)
     least = FREEDOM[0] if e.units is None else min(FREEDOM[0], float(e.units.max()))
     freedom = np.clip(s.freedom * ratio, max(least, 1.0), FREEDOM[1])
-    return m, v, np.minimum(freedom, np.maximum(informative_rows(e) - 1, 1.0))
+    return np.minimum(freedom, np.maximum(informative_rows(e) - 1, 1.0))
 
 
 def informative_rows(e: Evidence) -> Floats:
@@ -337,7 +349,17 @@ def informative_rows(e: Evidence) -> Floats:
 
 
 def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
-    """Blocks under one set of variances, combined as precision = sum 1/v_b - (B - 1)/v_0 per pair."""
+    """Blocks under one set of variances, their posterior means combined as what they are: correlated.
+
+    With v_0 the prior variance of a difference and v that of a block, the means of two blocks covary by c = v_0 - v
+    each with the difference, and by r with each other. The best linear prediction from B of them is
+
+        m = f sum_b m_b,   f = c / (c + (B - 1) r),   with variance   v_0 - f B c.
+
+    What no block has seen stays open however many there are: then r is large. It is read off a block of twice the
+    rows, whose variance w obeys the same formula: r = 2 c^2 / (v_0 - w) - c, between c^2 / v_0 (the blocks share
+    nothing but the difference) and c (each knows what all know).
+    """
     dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
     parts = [e.take(rows) for rows in dealt]
     first = [build_kernels(part, scale) for part in parts[:FIT_BLOCKS]]
@@ -346,26 +368,38 @@ def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
     )
     if theta is None:
         return None
-    solved, summaries = [], []
+    found = []
     influence = np.zeros((e.rows, e.n_policies))
     for b, (rows, part) in enumerate(zip(dealt, parts, strict=True)):
-        kernels = first[b] if b < len(first) else build_kernels(part, scale)
-        solved.append(solve(kernels, theta, check))
-        summaries.append(summarise(solved[-1], part))
-        influence[rows] = solved[-1].influence
-    m, v, nu = (np.array(x) for x in zip(*summaries, strict=True))
-    v = np.maximum(v, 1e-15)
-    prior = np.maximum(np.mean([s.prior for s in solved], axis=0), 1e-15)
-    together = (1 / v).sum(axis=0)
-    precision = np.maximum(together - (len(solved) - 1) / prior, 0.5 * together)
-    checks = [s.aipw for s in solved if s.aipw is not None]
+        found.append(solve(first[b] if b < len(first) else build_kernels(part, scale), theta, check))
+        influence[rows] = found[-1].influence
+    both = e.take(np.sort(np.concatenate(dealt[:2])))
+    double = solve(build_kernels(both, scale), theta, False)
+    i, j = e.pairs
+    count = len(found)
+    means, spreads = (np.array(x) for x in zip(*(model_moments(s, e) for s in found), strict=True))
+    prior = np.maximum(np.mean([s.prior for s in found], axis=0), 1e-15)
+    told = np.maximum(prior - spreads.mean(axis=0), 1e-9 * prior)
+    twice = np.maximum(double.prior - model_moments(double, both)[1], told)
+    common = np.clip(2 * told**2 / twice - told, told**2 / prior, told)
+    factor = told / (told + (count - 1) * common)
+    within = prior - factor * count * told
+    sampling = np.mean([pair_variance(s.sampling, i, j) for s in found], axis=0) / count
+    sandwich = factor**2 * np.sum([s.sandwich for s in found], axis=0)
+    v = np.maximum(within + sampling, (SANDWICH if e.units is None else 1.0) * sandwich)
+    freedom = np.sum(
+        [degrees(s, part, model_moments(s, part)[1]) for s, part in zip(found, parts, strict=True)], axis=0
+    )
+    if e.units is not None:
+        freedom = np.minimum(freedom, max(float(e.units.max()), 1.0))
+    checks = [s.aipw for s in found if s.aipw is not None]
     aipw = None
     if checks:
         d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
         aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
     return Found(
-        (m / v).sum(axis=0) / precision, CALM**2 / precision, nu.sum(axis=0), learned_share(1 / precision, prior),
-        aipw, float(np.mean([s.level for s in solved])), influence / len(solved),
+        factor * means.sum(axis=0), CALM**2 * v, freedom, learned_share(within, prior), aipw,
+        float(np.mean([s.level for s in found])), influence / count,
     )  # fmt: skip
 
 
