@@ -18,6 +18,7 @@ from podium.verdicts import (
     benjamini_hochberg,
     best_and_regret,
     critical,
+    gaussian_draws,
     joint_covariance,
     max_t,
     resampling,
@@ -279,6 +280,19 @@ def test_best_and_regret() -> None:
     unknown = best_and_regret(two_policies(float("nan"), 5.0), 1.0, 0)
     assert unknown[0].tolist() == [0.5, 0.5]
     assert np.isnan(unknown[1]).all()
+
+
+@pytest.mark.parametrize("policies", [2, 3, 6])
+def test_draws_do_not_depend_on_how_eigenvectors_are_chosen(policies: int) -> None:
+    """Equal variances leave the eigenvectors to rounding; the draws must not follow them."""
+    centred = np.eye(policies) - 1 / policies
+    first = gaussian_draws(centred, 0, 2000)
+    assert np.cov(first.T) == approx(centred, abs=0.1)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        noise = 1e-15 * rng.standard_normal(centred.shape)
+        again = gaussian_draws(centred + noise + noise.T, 0, 2000)
+        assert again == approx(first, abs=1e-6)
 
 
 def test_the_joint_covariance_has_the_variances_of_the_pairs() -> None:

@@ -182,10 +182,15 @@ def rounded_values(judgement: Judgement) -> Floats:
 
 
 def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
-    """(draws, K) normal draws with this covariance, which may be singular."""
+    """(draws, K) normal draws with this covariance, which may be singular.
+
+    Noise is multiplied by the symmetric root of the covariance. Unlike the eigenvectors, whose signs (and, of equal
+    eigenvalues, directions) are left to rounding, that root is unique.
+    """
     scale, axes = np.linalg.eigh(covariance)
+    scale = np.where(scale > 1e-12 * scale.max(), scale, 0.0)
     noise = np.random.default_rng(seed).standard_normal((draws, len(covariance)))
-    drawn: Floats = (noise * np.sqrt(np.maximum(scale, 0))) @ axes.T
+    drawn: Floats = noise @ ((axes * np.sqrt(scale)) @ axes.T)
     return drawn
 
 
