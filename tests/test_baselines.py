@@ -21,7 +21,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import podium
-from podium.baselines import FOLDS, NEIGHBOURS, cross_fit, describe_baseline, fit_baseline, neighbour_means
+from podium.baselines import (
+    FOLDS,
+    NEIGHBOURS,
+    LeastSquares,
+    cross_fit,
+    describe_baseline,
+    fit_baseline,
+    neighbour_means,
+)
 
 approx = pytest.approx
 NEEDS_ALL = "depends on the action and needs pi(a|s) for every action; policy 'new' gives only the probability of"
@@ -192,6 +200,29 @@ def test_linear_is_ordinary_least_squares() -> None:
     theirs = podium.evaluate(log, policies, baseline=LinearRegression())
     for name in policies:
         assert ours.values[name] == approx(theirs.values[name], rel=1e-10)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1e8 + 0.1])
+def test_a_constant_feature_is_not_told_from_its_rounded_mean(value: float) -> None:
+    """The mean of equal numbers may miss them by a bit; divided by such a spread, another value would be huge."""
+    rng = np.random.default_rng(3)
+    for rows in range(2, 40):
+        rewards = rng.normal(size=rows)
+        model = LeastSquares().fit(np.full((rows, 1), value), rewards)
+        assert model.predict(np.array([[value], [value + 1]])) == approx(rewards.mean(), abs=1e-12)
+
+
+def test_features_that_depend_on_each_other_are_fitted_alike_by_every_rounding() -> None:
+    """Indicators of all actions sum to 1, and twice a feature is that feature again."""
+    rng = np.random.default_rng(4)
+    for rows in (4, 7, 30):
+        x = rng.normal(size=rows)
+        features = np.column_stack([x, 2 * x, 0.1 - x, np.eye(3)[rng.integers(3, size=rows)]])
+        rewards = rng.normal(size=rows)
+        first = LeastSquares().fit(features, rewards).predict(features)
+        for _ in range(20):
+            moved = features * (1 + 1e-15 * rng.standard_normal(features.shape))
+            assert LeastSquares().fit(moved, rewards).predict(moved) == approx(first, abs=1e-9)
 
 
 def test_linear_ignores_the_scale_of_a_feature() -> None:

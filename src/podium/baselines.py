@@ -27,6 +27,7 @@ from podium.log import Log
 NEIGHBOURS = 10
 SAME_DISTANCE = 1e-9  # distances that differ by less, relatively, differ by rounding alone
 SEARCHED = 2  # times as many states are searched as there are neighbours, since several may be equally near
+ROUNDING = 1e-9  # relative to what it came from, a spread or a singular value this small is rounding
 FOLDS = 5
 NAMED = ("mean", "linear", "state")
 NAMES = '"mean", "linear", "state", a number, q(states, actions), v(states), an object with fit/predict, or an array'
@@ -225,13 +226,19 @@ def clone(model: Any) -> Any:
 
 
 class LeastSquares:
-    """Ordinary least squares with an intercept; the shortest solution where several fit equally well."""
+    """Ordinary least squares with an intercept; the shortest solution where several fit equally well.
+
+    Columns that are constant, and combinations of columns that are 0, are so only up to rounding: what is that small
+    counts as nothing.
+    """
 
     def fit(self, features: Floats, rewards: Floats) -> LeastSquares:
         self.centre, self.level = features.mean(axis=0), float(rewards.mean())
         spread = features.std(axis=0)
-        self.scale = np.where(spread > 0, spread, 1.0)
-        self.weights, *_ = np.linalg.lstsq((features - self.centre) / self.scale, rewards - self.level, rcond=None)
+        varies = spread > ROUNDING * np.abs(features).max(axis=0)
+        self.scale = np.where(varies, spread, np.inf)
+        standard = (features - self.centre) / self.scale
+        self.weights, *_ = np.linalg.lstsq(standard, rewards - self.level, rcond=ROUNDING)
         return self
 
     def predict(self, features: Floats) -> Floats:
