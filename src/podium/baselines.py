@@ -291,7 +291,7 @@ def add_nearest_states(
     for members in np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1]):
         k = min(SEARCHED * (neighbours + 1), len(members))
         tree, rows = cKDTree(points[members]), np.arange(len(members))
-        apart, near = tree.query(points[members], k=[*range(1, k + 1)])
+        apart, near = map(np.asarray, tree.query(points[members], k=[*range(1, k + 1)]))
         enough = np.cumsum(counts[members][near], axis=1) - 1 >= neighbours
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), k - 1)
         # Which of several states at one distance comes first is left to rounding, so all of them are taken.
