@@ -295,6 +295,17 @@ def test_draws_do_not_depend_on_how_eigenvectors_are_chosen(policies: int) -> No
         assert again == approx(first, abs=1e-6)
 
 
+@pytest.mark.parametrize("step", [0.1, 0.3, 1 / 3])
+def test_draws_of_one_row_alone_have_no_spread(step: float) -> None:
+    """Of three rows, one draw in nine is three times the same; rounding must not pass for its spread."""
+    log = podium.Log([0, 1, 2], ["a", "b", "a"], step * np.array([1.0, 2.0, 7.0]))
+    policies = {"p": [[0.1, 0.9], [0.3, 0.7], [0.6, 0.4]], "q": [[0.7, 0.3], [0.2, 0.8], [0.9, 0.1]]}
+    reference = judgement_of(log, {k: np.array(v) for k, v in policies.items()}, verdicts="bootstrap t").reference
+    assert reference is not None
+    assert np.isinf(reference).mean() == approx(1 / 9, abs=0.03)
+    assert reference[np.isfinite(reference)].max() < 1e6
+
+
 def test_the_joint_covariance_has_the_variances_of_the_pairs() -> None:
     log, policies = sample(rows=70, count=4)
     judgement = judgement_of(log, policies, estimator="LDE", verdicts="paired t")

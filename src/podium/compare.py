@@ -95,7 +95,7 @@ def compare(
     if ranker == "posterior" and (why := why_no_posterior(log, resolved)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
     values, unavailable = study.values, study.unavailable
-    judgement = study.judged(procedure)
+    judgement = study.judged(procedure).without_noise()
 
     scores, centred, tie = main.values, main.centred, TIE * main.scale
     for judge_name in JUDGES:
