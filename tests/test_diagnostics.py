@@ -170,8 +170,9 @@ def test_rounding_decides_neither_which_rows_are_named_nor_how_many() -> None:
 def test_rankings_by_other_methods_share_ties() -> None:
     """Actions a and b earn the same in every state; only rounding tells the methods' values apart."""
     rng = np.random.default_rng(3)
-    rewards = np.repeat(rng.normal(size=30), 2)
-    log = podium.Log(np.repeat(rng.normal(size=30), 2), ["a", "b"] * 30, rewards, propensities=np.full(60, 0.5))
+    shuffled = rng.permutation(60)
+    states, rewards = (np.repeat(rng.normal(size=30), 2)[shuffled] for _ in range(2))
+    log = podium.Log(states, np.array(["a", "b"] * 30)[shuffled], rewards, propensities=np.full(60, 0.5))
     for order in (["a", "b"], ["b", "a"]):
         found = podium.diagnose(log, {name: f"constant:{name}" for name in order})
         kept = [s for s in found.sensitivity if s.baseline in ("-", "mean")]
