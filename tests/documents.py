@@ -1,4 +1,4 @@
-"""Runs the examples of a Markdown page and compares, or rewrites, the output that the page shows under them.
+"""Runs the examples of a Markdown page for a test to compare, or rewrites the output that the page shows under them.
 
 A block of python followed by a block of text shows what it prints; in a block of console, each line after "$ " is
 run and followed by what it prints. The blocks of one page share their variables and a folder.

@@ -21,7 +21,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import podium
-from podium.baselines import FOLDS, NEIGHBOURS, cross_fit, describe_baseline, fit_baseline, neighbour_means
+from podium.baselines import (
+    FOLDS,
+    NEIGHBOURS,
+    LeastSquares,
+    cross_fit,
+    describe_baseline,
+    fit_baseline,
+    neighbour_means,
+)
 
 approx = pytest.approx
 NEEDS_ALL = "depends on the action and needs pi(a|s) for every action; policy 'new' gives only the probability of"
@@ -194,6 +202,29 @@ def test_linear_is_ordinary_least_squares() -> None:
         assert ours.values[name] == approx(theirs.values[name], rel=1e-10)
 
 
+@pytest.mark.parametrize("value", [0.1, 0.7, 1e8 + 0.1])
+def test_a_constant_feature_is_not_told_from_its_rounded_mean(value: float) -> None:
+    """The mean of equal numbers may miss them by a bit; divided by such a spread, another value would be huge."""
+    rng = np.random.default_rng(3)
+    for rows in range(2, 40):
+        rewards = rng.normal(size=rows)
+        model = LeastSquares().fit(np.full((rows, 1), value), rewards)
+        assert model.predict(np.array([[value], [value + 1]])) == approx(rewards.mean(), abs=1e-12)
+
+
+def test_features_that_depend_on_each_other_are_fitted_alike_by_every_rounding() -> None:
+    """Indicators of all actions sum to 1, and twice a feature is that feature again."""
+    rng = np.random.default_rng(4)
+    for rows in (4, 7, 30):
+        x = rng.normal(size=rows)
+        features = np.column_stack([x, 2 * x, 0.1 - x, np.eye(3)[rng.integers(3, size=rows)]])
+        rewards = rng.normal(size=rows)
+        first = LeastSquares().fit(features, rewards).predict(features)
+        for _ in range(20):
+            moved = features * (1 + 1e-15 * rng.standard_normal(features.shape))
+            assert LeastSquares().fit(moved, rewards).predict(moved) == approx(first, abs=1e-9)
+
+
 def test_linear_ignores_the_scale_of_a_feature() -> None:
     log = random_log(50)
     grown = podium.Log(
@@ -213,7 +244,8 @@ def test_linear_ignores_the_scale_of_a_feature() -> None:
 
 
 def neighbours_by_loop(states: list[Any], rewards: list[float]) -> list[float]:
-    """The same by hand: whole states by distance, among those with equal texts, until they hold 10 other rows."""
+    """The same by hand: whole states by distance, among those with equal texts, until they hold 10 other rows; states
+    at one distance come together."""
     rows = [s if isinstance(s, tuple) else (s,) for s in states]
     numeric = [j for j, x in enumerate(rows[0]) if not isinstance(x, str)]
     distinct = list(dict.fromkeys(rows))
@@ -226,15 +258,15 @@ def neighbours_by_loop(states: list[Any], rewards: list[float]) -> list[float]:
     for n, here in enumerate(rows):
         texts = [x for x in here if isinstance(x, str)]
         alike = [s for s in distinct if [x for x in s if isinstance(x, str)] == texts]
-        if numeric:
-            alike.sort(key=lambda s: sum(((s[j] - here[j]) / spread[j]) ** 2 for j in numeric))
-        else:
-            alike = [here]
+        far = {s: sum(((s[j] - here[j]) / spread[j]) ** 2 for j in numeric) ** 0.5 for s in alike}
+        alike = sorted(alike, key=far.__getitem__) if numeric else [here]
         found: list[float] = []
+        reach = 0.0
         for state in alike:
-            found += [rewards[m] for m, s in enumerate(rows) if s == state and m != n]
-            if len(found) >= NEIGHBOURS:
+            if len(found) >= NEIGHBOURS and far[state] > reach * (1 + 1e-9):
                 break
+            found += [rewards[m] for m, s in enumerate(rows) if s == state and m != n]
+            reach = far[state]
         if not found:
             found = [r for m, r in enumerate(rewards) if m != n]
         answers.append(sum(found) / len(found))
@@ -247,6 +279,8 @@ KINDS: dict[str, Callable[[np.random.Generator], Any]] = {
     "text": lambda rng: str(rng.choice(list("abcdef"))),
     "texts": lambda rng: (str(rng.choice(list("abc"))), str(rng.choice(list("xy")))),
     "mixed": lambda rng: (float(rng.normal()), str(rng.choice(list("abc")))),
+    "grid": lambda rng: (int(rng.integers(5)), int(rng.integers(5))),
+    "corners": lambda rng: tuple(int(x) for x in rng.integers(2, size=6)),
 }
 
 
@@ -254,7 +288,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Any]] = {
 @pytest.mark.parametrize("rows", [2, 3, 11, 12, 40, 120])
 @pytest.mark.parametrize("repeats", [1, 4])
 def test_neighbour_means_equal_a_loop(kind: str, rows: int, repeats: int) -> None:
-    """Without and with repeated states; no two distances are equal, so the neighbours are unique."""
+    """Without and with repeated states; many distances are equal on a grid and between the corners of a cube."""
     rng = np.random.default_rng([rows, repeats])
     pool = [KINDS[kind](rng) for _ in range(max(1, rows // repeats))]
     states = [pool[n % len(pool)] for n in rng.permutation(rows)]
@@ -294,6 +328,24 @@ def test_states_too_close_to_tell_apart_still_leave_the_row_out() -> None:
         before = neighbour_means(podium.Log(states, ["a"] * 31, rewards))
         after = neighbour_means(podium.Log(states, ["a"] * 31, changed))
         assert after[n] == approx(before[n], rel=1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, 1 / 3, 1e6])
+def test_neighbours_at_one_distance_are_not_chosen_by_rounding(shift: float) -> None:
+    """The order of the rows and the origin of the states change the rounding of distances, and nothing else."""
+    rng = np.random.default_rng(2)
+    states, rewards = rng.integers(0, 12, size=(150, 2)), rng.normal(size=150)
+    order = rng.permutation(150)
+    before = neighbour_means(podium.Log(states, ["a"] * 150, rewards))
+    after = neighbour_means(podium.Log(states[order] + shift, ["a"] * 150, rewards[order]))
+    assert after == approx(before[order], abs=1e-12)
+
+
+def test_more_states_at_one_distance_than_are_searched() -> None:
+    """A centre and 60 states around it, all as far: the centre's neighbours are all of them."""
+    states = np.vstack([np.zeros(60), np.eye(60)]).astype(int)
+    rewards = np.arange(61.0)
+    assert neighbour_means(podium.Log(states, ["a"] * 61, rewards))[0] == approx(rewards[1:].mean())
 
 
 def test_neighbours_of_one_and_two_rows() -> None:

@@ -18,6 +18,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import METHODS, Data, Form
+from samples import PROCEDURES
 from scipy import stats
 
 import podium
@@ -144,6 +145,23 @@ def test_rank_scores(scores: list[int], noise: float) -> None:
     order, ranks = rank_scores(jitter, tie=noise + 1e-9)
     assert ranks == [1 + sum(other > scores[k] for other in scores) for k in order]
     assert order == sorted(range(len(scores)), key=lambda k: (-scores[k], k))
+
+
+@pytest.mark.parametrize("repeats", [1, 13, 40])
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_policies_that_only_rounding_tells_apart_are_equal(procedure: str, repeats: int) -> None:
+    """Each action earns .1 and .3 in turn, so that all policies are worth the same, and no noise is shown."""
+    states, actions = np.arange(4 * repeats) // 2, np.tile(["a", "b"], 2 * repeats)
+    rewards = np.tile([0.1, 0.3, 0.3, 0.1], repeats) + np.repeat(np.arange(repeats) * 0.1, 4)
+    log = podium.Log(states, actions, rewards, propensities=np.full(4 * repeats, 0.5))
+    policies = {"a": "constant:a", "b": "constant:b", "u": "uniform"}
+    for baseline in ("mean", "state"):
+        result = podium.compare(log, policies, baseline=baseline, verdicts=procedure)
+        assert [(p.difference, p.p_better) for p in result.pairs] == [(0.0, 0.5)] * 3
+        assert [p.rank for p in result.policies] == [1, 1, 1]
+    centred = podium.Log(states, actions, rewards - rewards.mean(), propensities=np.full(4 * repeats, 0.5))
+    found = podium.evaluate(centred, policies, ["LDE", "DRE", "IPS", "DiM", "SNIPS", "cIPS"]).values
+    assert {x for values in found.values() for x in values.values()} == {0.0}
 
 
 def test_rank_limits_count_claims() -> None:

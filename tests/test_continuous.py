@@ -267,3 +267,9 @@ def test_it_is_said_what_a_model_aims_at() -> None:
     plain = log.evaluate({"5": 5.0}, ["IPS", "DRE"], bandwidth=3.0)
     assert plain.values["5"]["DRE"] == pytest.approx(-1.8, abs=0.3)
     assert not any("aim at" in w for w in plain.warnings)
+
+
+def test_equal_actions_have_the_bandwidth_1_whatever_their_mean_rounds_to() -> None:
+    for rows in range(2, 40):
+        log = ContinuousLog(np.zeros(rows), np.full(rows, 0.1), np.arange(rows))
+        assert log.bandwidths(None).tolist() == [1.0]

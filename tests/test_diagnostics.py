@@ -151,6 +151,35 @@ def test_rows_to_flip() -> None:
     assert [(d.label, d.effect, d.flips) for d in found.states] == [("x", 1.0, False)]
 
 
+def test_rounding_decides_neither_which_rows_are_named_nor_how_many() -> None:
+    """Rows with equal effects, rows without any, and a sum that reaches the difference exactly."""
+    log = podium.Log(np.arange(40), ["a", "b"] * 20, np.arange(40.0))
+    effects = np.concatenate([np.full(20, 0.1), np.zeros(10), np.full(10, -0.1)])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        noisy = effects * (1 + 1e-13 * rng.standard_normal(40)) + 1e-16 * rng.standard_normal(40)
+        found = drivers(log, 1.0, noisy)
+        assert [d.label for d in found.rows] == [1, 2, 3, 4, 5]
+        # Without m of the 30 rows that count it falls by 29 m / 10 / (30 - m): by exactly 1 for m = 7.69...
+        assert found.rows_to_flip == 8
+        whole = drivers(log, 0.1, noisy)
+        assert not any(d.flips for d in whole.rows), "it becomes 0, and 0 is not the opposite"
+    assert rows_to_flip(1.0, np.array([0.5, 0.5, -0.25, 1e-300])) == 2
+
+
+def test_rankings_by_other_methods_share_ties() -> None:
+    """Actions a and b earn the same in every state; only rounding tells the methods' values apart."""
+    rng = np.random.default_rng(3)
+    shuffled = rng.permutation(60)
+    states, rewards = (np.repeat(rng.normal(size=30), 2)[shuffled] for _ in range(2))
+    log = podium.Log(states, np.array(["a", "b"] * 30)[shuffled], rewards, propensities=np.full(60, 0.5))
+    for order in (["a", "b"], ["b", "a"]):
+        found = podium.diagnose(log, {name: f"constant:{name}" for name in order})
+        kept = [s for s in found.sensitivity if s.baseline in ("-", "mean")]
+        assert {s.ranking for s in kept} == {tuple(order)}
+        assert {s.agreement for s in kept} == {0.5}
+
+
 @pytest.mark.parametrize("procedure", ["posterior", "gated", "paired t"])
 def test_a_single_huge_row_is_found(procedure: str) -> None:
     rng = np.random.default_rng(0)

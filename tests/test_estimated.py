@@ -18,8 +18,18 @@ from sklearn.svm import LinearSVC
 
 import podium
 from podium.cli import main
-from podium.propensities.belief import balance, calibration_curve
-from podium.propensities.estimated import POWERS, SHARES, assign_folds, calibrate, frequencies, held_out_shares, temper
+from podium.propensities.belief import balance, calibration_curve, examine
+from podium.propensities.estimated import (
+    POWERS,
+    SHARES,
+    assign_folds,
+    calibrate,
+    design,
+    find_model,
+    frequencies,
+    held_out_shares,
+    temper,
+)
 
 
 def drawn(rows: int = 600, actions: int = 3, seed: int = 0, strength: float = 1.0, **options: Any) -> Any:
@@ -41,6 +51,50 @@ def test_a_logistic_logger_is_found_and_believed() -> None:
     assert found.belief.structured
     assert found.belief.log_loss < found.belief.share_log_loss
     assert (found.log.knows, found.model) == ("estimated", "logistic")
+
+
+def test_the_logistic_model_is_at_its_optimum() -> None:
+    """Newton's method on the penalised log loss, written out, goes to the same probabilities."""
+    log, _ = drawn(rows=300)
+    fold = assign_folds(log, 5, 0)
+    raw = find_model("logistic", 0)[0](log, fold, 5, held_out_shares(log, fold, 5))
+    x = np.column_stack([np.ones(300), design(log)[0]])
+    train, test = fold != 0, fold == 0
+    hot, weights = np.eye(3)[log.action_codes[train]], np.zeros((3, 3))  # columns of weights are actions
+    penalty = np.diag(np.tile([0.0, 1.0, 1.0], 3))  # none on the level of an action
+
+    def chances(states: Any) -> Any:
+        scores = np.exp(states @ weights)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    for _ in range(30):
+        p = chances(x[train])
+        slope = (x[train].T @ (p - hot)).T.ravel() + penalty @ weights.T.ravel()
+        spread = p[:, :, None] * (np.eye(3) - p[:, None, :])
+        curve = np.einsum("nab,ni,nj->aibj", spread, x[train], x[train]).reshape(9, 9) + penalty
+        weights -= np.linalg.lstsq(curve, slope, rcond=1e-12)[0].reshape(3, 3).T
+    np.testing.assert_allclose(raw[test], chances(x[test]), rtol=1e-9)
+
+
+def test_a_model_that_did_not_reach_its_optimum_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "podium.propensities.estimated.named_classifier",
+        lambda *_: LogisticRegression(solver="newton-cg", tol=1e-12, max_iter=1),
+    )
+    with pytest.raises(podium.PodiumError, match="ConvergenceWarning: newton-cg failed to converge"):
+        podium.estimate_propensities(drawn()[0])
+
+
+def test_of_equal_imbalances_the_first_is_named() -> None:
+    """With two actions of probability 1/2 the imbalances are equal but for the sign, and for rounding."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    log = podium.Log(x, rng.integers(0, 2, 200), x)
+    features = np.column_stack([np.ones(200), x])
+    half = np.full((200, 2), 0.5)
+    for _ in range(20):
+        noisy = half * (1 + 1e-15 * rng.standard_normal(half.shape))
+        assert examine(log, noisy, half, features, ["its share", "x"]).balance_at[0] == "0"
 
 
 def test_a_logger_that_ignores_the_state_is_its_shares() -> None:

@@ -421,3 +421,19 @@ def test_what_weights_leave_open() -> None:
     errors = w.errors(np.array([0, 0, 3]), np.array([2, 3, 4]))
     assert errors[0] == approx(3 * np.sqrt(1 / n + 0.03**2 + 4 / n))
     assert np.isnan(errors[1:]).all()
+
+
+@pytest.mark.parametrize("rows", [200, 21_000])
+def test_a_uniform_logger_leaves_nothing_for_lde_and_dre_to_disagree_on(rows: int) -> None:
+    """1/p misses 49 by a bit, and of all rows alike or not; a statistic of that would be noise."""
+    rng = np.random.default_rng(0)
+    p = np.full(rows, 1 / 49) * (1 + 1e-15 * rng.integers(-2, 3, rows))
+    actions = rng.integers(0, 49, rows)
+    log = podium.Log(
+        rng.normal(size=rows), actions, rng.normal(size=rows), propensities=p, action_space=tuple(range(49))
+    )
+    policies = {f"p{k}": rng.uniform(size=rows) / 49 for k in range(3)}
+    result = podium.compare(log, policies, verdicts="gated")
+    assert result.basis is not None
+    assert result.basis.judgement.figures["gates"].z_b.tolist() == [0, 0, 0]
+    assert {pair.path for pair in result.pairs} == {"LDE"}

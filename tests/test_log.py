@@ -11,9 +11,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from podium import Log, PodiumError, Policy, compare, read_log
+from podium.columns import descending, tiers
 
 STATES, ACTIONS, REWARDS = [0, 0, 1], ["l", "r", "l"], [1.0, 0.0, 0.5]
 REWARD = "a reward is a finite number in every row."
@@ -664,3 +667,21 @@ def test_read_log_matches_actions_to_numbers(tmp_path: Any):
     assert read_log(path, actions=["2", "3"], text=["action"]).action_space == ("2", "3")
     path.write_text("s,action,reward\n1,2.5,0\n1,3,1\n")
     assert read_log(path, actions=["3", "2.50", "1e1"]).action_space == (3.0, 2.5, 10.0)
+
+
+# --- an order that rounding cannot change --------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.integers(0, 9))
+def test_order_does_not_follow_rounding(values: list[int], seed: int) -> None:
+    """Equal values keep their order, however they were rounded; unequal ones come largest first."""
+    rng = np.random.default_rng(seed)
+    noisy = 0.1 * np.array(values) + 1e-13 * rng.standard_normal(len(values)) * bool(any(values))
+    assert descending(noisy).tolist() == sorted(range(len(values)), key=lambda n: -values[n])
+    assert tiers(noisy).tolist() == [sorted(set(values), reverse=True).index(v) for v in values]
+
+
+def test_nothing_to_order() -> None:
+    assert descending(np.zeros(0)).tolist() == []
+    assert tiers(np.zeros(3)).tolist() == [0, 0, 0]

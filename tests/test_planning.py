@@ -37,6 +37,14 @@ def test_rows_follow_from_the_error(rows: int, error: float, difference: float) 
         assert rows_needed(rows, v, difference, 0.95, power)[0] == approx(expected, rel=1e-4, abs=1)
 
 
+def test_rounding_costs_no_row() -> None:
+    """A number of rows that comes out whole stays whole, whatever the last bit of the variance."""
+    v = np.array([1.0, 1 - 1e-15, 1 + 1e-15])
+    for rows in (10, 33, 100, 1007):
+        difference = float(detectable(v, 0.95, 0.8)[0])
+        assert rows_needed(rows, v, difference, 0.95, 0.8).tolist() == [rows] * 3
+
+
 def test_rounded_factors() -> None:
     assert (round(Z_80, 2), round(Z_90, 2)) == (2.80, 3.24)
 

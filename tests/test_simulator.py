@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import errno
+import hashlib
 import math
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from podium.errors import PodiumError
 from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme, SimulatedLog
@@ -197,3 +199,29 @@ def test_failed_write_leaves_the_old_file(log: SimulatedLog, tmp_path: Path, mon
         log.write_csv(path)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["current", "personalised"])
+def test_no_probability_depends_on_the_processor(programme: Programme, name: str) -> None:
+    """In 50 digits, no probability of any state lies so near to the middle of two multiples of 1e-9 that the last
+    digits of an exponential, which differ between processors, could decide how it is rounded."""
+    states, _ = programme.population()
+    shown = programme.policies()[name](states)
+    table, heat, share = (
+        (programme.habits, 1, mp.mpf("0.75")) if name == "current" else (programme.beliefs, mp.mpf("0.035"), mp.mpf(1))
+    )
+    with mp.workdps(50):
+        for (age, missed, km), rounded in zip(states.tolist(), shown.tolist(), strict=True):
+            x = (1, mp.mpf(age - 60) / 10, missed, mp.mpf(km) / 10)
+            weights = [mp.exp(sum(a * mp.mpf(str(b)) for a, b in zip(x, row, strict=True)) / heat) for row in table]
+            exact = [((1 - share) / 5 + share * w / sum(weights)) * 10**9 for w in weights]
+            assert all(abs(p - mp.floor(p) - 0.5) > 1e-5 for p in exact), "1e-14, beside errors of less than 1e-15"
+            parts = [int(mp.nint(p)) for p in exact]
+            parts[parts.index(max(parts))] += 10**9 - sum(parts)
+            assert [p / 10**9 for p in parts] == rounded
+
+
+def test_the_bundled_log_is_the_same_on_every_machine(log: SimulatedLog, tmp_path: Path) -> None:
+    log.write_csv(tmp_path / "log.csv")
+    digest = hashlib.sha256((tmp_path / "log.csv").read_bytes()).hexdigest()
+    assert digest == "5631e1f58b1a2af1e575df2db4795f2211639254c5641743fc60533d0318aefa"

@@ -18,6 +18,7 @@ from podium.verdicts import (
     benjamini_hochberg,
     best_and_regret,
     critical,
+    gaussian_draws,
     joint_covariance,
     max_t,
     resampling,
@@ -279,6 +280,30 @@ def test_best_and_regret() -> None:
     unknown = best_and_regret(two_policies(float("nan"), 5.0), 1.0, 0)
     assert unknown[0].tolist() == [0.5, 0.5]
     assert np.isnan(unknown[1]).all()
+
+
+@pytest.mark.parametrize("policies", [2, 3, 6])
+def test_draws_do_not_depend_on_how_eigenvectors_are_chosen(policies: int) -> None:
+    """Equal variances leave the eigenvectors to rounding; the draws must not follow them."""
+    centred = np.eye(policies) - 1 / policies
+    first = gaussian_draws(centred, 0, 2000)
+    assert np.cov(first.T) == approx(centred, abs=0.1)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        noise = 1e-15 * rng.standard_normal(centred.shape)
+        again = gaussian_draws(centred + noise + noise.T, 0, 2000)
+        assert again == approx(first, abs=1e-6)
+
+
+@pytest.mark.parametrize("step", [0.1, 0.3, 1 / 3])
+def test_draws_of_one_row_alone_have_no_spread(step: float) -> None:
+    """Of three rows, one draw in nine is three times the same; rounding must not pass for its spread."""
+    log = podium.Log([0, 1, 2], ["a", "b", "a"], step * np.array([1.0, 2.0, 7.0]))
+    policies = {"p": [[0.1, 0.9], [0.3, 0.7], [0.6, 0.4]], "q": [[0.7, 0.3], [0.2, 0.8], [0.9, 0.1]]}
+    reference = judgement_of(log, {k: np.array(v) for k, v in policies.items()}, verdicts="bootstrap t").reference
+    assert reference is not None
+    assert np.isinf(reference).mean() == approx(1 / 9, abs=0.03)
+    assert reference[np.isfinite(reference)].max() < 1e6
 
 
 def test_the_joint_covariance_has_the_variances_of_the_pairs() -> None:

@@ -25,6 +25,9 @@ from podium.frames import ColumnTable, columns_to_frame
 from podium.log import Log
 
 NEIGHBOURS = 10
+SAME_DISTANCE = 1e-9  # distances that differ by less, relatively, differ by rounding alone
+SEARCHED = 2  # times as many states are searched as there are neighbours, since several may be equally near
+ROUNDING = 1e-9  # relative to what it came from, a spread or a singular value this small is rounding
 FOLDS = 5
 NAMED = ("mean", "linear", "state")
 NAMES = '"mean", "linear", "state", a number, q(states, actions), v(states), an object with fit/predict, or an array'
@@ -223,13 +226,19 @@ def clone(model: Any) -> Any:
 
 
 class LeastSquares:
-    """Ordinary least squares with an intercept; the shortest solution where several fit equally well."""
+    """Ordinary least squares with an intercept; the shortest solution where several fit equally well.
+
+    Columns that are constant, and combinations of columns that are 0, are so only up to rounding: what is that small
+    counts as nothing.
+    """
 
     def fit(self, features: Floats, rewards: Floats) -> LeastSquares:
         self.centre, self.level = features.mean(axis=0), float(rewards.mean())
         spread = features.std(axis=0)
-        self.scale = np.where(spread > 0, spread, 1.0)
-        self.weights, *_ = np.linalg.lstsq((features - self.centre) / self.scale, rewards - self.level, rcond=None)
+        varies = spread > ROUNDING * np.abs(features).max(axis=0)
+        self.scale = np.where(varies, spread, np.inf)
+        standard = (features - self.centre) / self.scale
+        self.weights, *_ = np.linalg.lstsq(standard, rewards - self.level, rcond=ROUNDING)
         return self
 
     def predict(self, features: Floats) -> Floats:
@@ -240,9 +249,10 @@ class LeastSquares:
 def neighbour_means(log: Log, neighbours: int = NEIGHBOURS) -> Floats:
     """(N,) mean reward of the about 10 nearest other rows in state; never the row's own reward.
 
-    Nearest states are added whole until they hold 10 other rows. Text columns must match: rows of the same
-    texts are neighbours, by distance in the numeric columns (standardised); a row without neighbours gets the
-    leave-one-out mean of all rows. With `neighbours=0` only rows of the same state count.
+    Nearest states are added whole, and states at the same distance together, until they hold 10 other rows. Text
+    columns must match: rows of the same texts are neighbours, by distance in the numeric columns (standardised); a
+    row without neighbours gets the leave-one-out mean of all rows. With `neighbours=0` only rows of the same state
+    count.
     """
     rewards, states = log.rewards, log.state_codes
     if len(log) == 1:
@@ -271,21 +281,26 @@ def standardise(column: Any) -> Floats:
 def add_nearest_states(
     points: Floats, texts: list[Any], counts: Floats, sums: Floats, neighbours: int
 ) -> tuple[Floats, Floats]:
-    """Counts and sums (S,) over each state and as many nearest states as hold `neighbours` other rows."""
+    """Counts and sums (S,) over each state and as many nearest states as hold `neighbours` other rows, or more where
+    several are equally near."""
     from scipy.spatial import cKDTree
 
     new_counts, new_sums = counts.copy(), sums.copy()
     parts = [factorize(t) for t in texts]
     block = combine_codes([(c, len(d)) for c, d in parts]) if parts else np.zeros(len(points), dtype=np.int64)
     for members in np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1]):
-        k = min(neighbours + 1, len(members))
-        _, found = cKDTree(points[members]).query(points[members], k=[*range(1, k + 1)])
-        rows, near = np.arange(len(members)), np.asarray(found)
-        near = np.where(near == rows[:, None], near[:, :1], near)
-        near[:, 0] = rows  # a state comes first even where others lie at the same point
-        near_counts, near_sums = counts[members][near], sums[members][near]
-        enough = np.cumsum(near_counts, axis=1) - 1 >= neighbours
+        k = min(SEARCHED * (neighbours + 1), len(members))
+        tree, rows = cKDTree(points[members]), np.arange(len(members))
+        apart, near = map(np.asarray, tree.query(points[members], k=[*range(1, k + 1)]))
+        enough = np.cumsum(counts[members][near], axis=1) - 1 >= neighbours
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), k - 1)
-        new_counts[members] = np.cumsum(near_counts, axis=1)[rows, last]
-        new_sums[members] = np.cumsum(near_sums, axis=1)[rows, last]
+        # Which of several states at one distance comes first is left to rounding, so all of them are taken.
+        reach = apart[rows, last] * (1 + SAME_DISTANCE)
+        taken = apart <= reach[:, None]
+        new_counts[members] = (counts[members][near] * taken).sum(axis=1)
+        new_sums[members] = (sums[members][near] * taken).sum(axis=1)
+        if k < len(members):
+            for row in np.flatnonzero(taken[:, -1]):  # there may be more at that distance than were searched
+                around = members[tree.query_ball_point(points[members[row]], reach[row], return_sorted=True)]
+                new_counts[members[row]], new_sums[members[row]] = counts[around].sum(), sums[around].sum()
     return new_counts, new_sums

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium.baselines import describe_baseline
+from podium.columns import tiers
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
 from podium.errors import PodiumError
 from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed
@@ -94,7 +95,7 @@ def compare(
     if ranker == "posterior" and (why := why_no_posterior(log, resolved)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
     values, unavailable = study.values, study.unavailable
-    judgement = study.judged(procedure)
+    judgement = study.judged(procedure).without_noise()
 
     scores, centred, tie = main.values, main.centred, TIE * main.scale
     for judge_name in JUDGES:
@@ -188,13 +189,10 @@ def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[in
     >>> rank_scores([2.0, 1.0, 3.0, 2.1], tie=0.2)
     ([2, 0, 3, 1], [1, 2, 2, 4])
     """
-    order = sorted(range(len(scores)), key=lambda k: -scores[k])
-    ranks: list[int] = []
-    for place, k in enumerate(order):
-        equal = place > 0 and scores[order[place - 1]] - scores[k] <= tie
-        ranks.append(ranks[-1] if equal else place + 1)
-    rank_of = dict(zip(order, ranks, strict=True))
-    return sorted(rank_of, key=lambda k: (rank_of[k], k)), ranks
+    found = tiers(np.asarray(scores, dtype=np.float64), tie)
+    in_order = np.sort(found)
+    ranks = np.searchsorted(in_order, in_order) + 1
+    return np.argsort(found, kind="stable").tolist(), ranks.tolist()
 
 
 def has_units(log: Log | ScannedLog) -> bool:

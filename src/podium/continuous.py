@@ -173,7 +173,8 @@ class ContinuousLog:
         """(d,) the bandwidth of every coordinate; by default Silverman's rule on the logged actions."""
         if bandwidth is None:
             spread = self.actions.std(axis=0)
-            found: Floats = np.where(spread > 0, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
+            varies = spread > 1e-12 * np.abs(self.actions).max(axis=0)  # equal actions miss their mean by a bit
+            found: Floats = np.where(varies, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
             return found
         try:
             array = np.asarray(bandwidth, dtype=np.float64)

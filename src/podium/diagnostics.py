@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.columns import group_sums
+from podium.columns import group_sums, tiers
 from podium.compare import compare
 from podium.comparison import Comparison
 from podium.display import Table, number, share, wrap
 from podium.errors import PodiumError, count
-from podium.estimate import prepare, try_methods
+from podium.estimate import TIE, prepare, try_methods
 from podium.estimators import ESTIMATORS
 from podium.influence import Driver, Drivers, drivers, row_influence
 from podium.large import is_large
@@ -405,11 +405,11 @@ def other_rankings(result: Comparison, log: Log, policies: PolicySet) -> list[Se
         except PodiumError:  # such as a text column with too many values for a linear model
             continue
         for name, method in results.items():
-            values = sign * method.values
-            order = sorted(range(len(policies)), key=lambda k: (-values[k], -place[k]))
+            tier = tiers(sign * method.centred, TIE * method.scale)
+            order = np.lexsort((-place, tier))
             shown = baseline if method.estimator.uses_baseline else "-"
             ranking = tuple(policies.names[k] for k in order)
-            found.append(Sensitivity(name, shown, ranking, float(score(place, values, ties="half"))))
+            found.append(Sensitivity(name, shown, ranking, float(score(place, -tier, ties="half"))))
     return found
 
 

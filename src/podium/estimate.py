@@ -124,11 +124,13 @@ def run_method(terms: RowTerms) -> MethodResult:
     values = terms.shared + moments.mean
     if terms.ratio is not None and terms.per_policy is None:  # with every digit
         values = terms.shared + terms.ratio.level
+    scale = float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max())
+    size = scale + abs(terms.shared) if terms.effective is None else float(np.abs(terms.reward).max())
     return MethodResult(
         estimator=terms.estimator,
-        values=values if terms.effective is None else without_noise(values, float(np.abs(terms.reward).max())),
+        values=without_noise(values, size),
         centred=moments.mean,
-        scale=float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max()),
+        scale=scale,
         difference=difference,
         std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
         rows=n,

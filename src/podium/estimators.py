@@ -50,6 +50,7 @@ RULES: dict[str, Callable[[Floats, float], Floats]] = {
     "bend": lambda w, c: np.divide(w, 1.0 - c + c * w, out=np.zeros_like(w), where=w > 0),
     "none": lambda w, _: np.zeros_like(w),
 }
+ROUNDING = 1e-12  # relative
 SHRINKING = ("clip", "switch", "shrink", "bend")
 
 
@@ -272,6 +273,18 @@ def find_estimators(names: Any, *, episodes: bool = False) -> list[Estimator]:
                 )
             found[e.name] = e
     return list(found.values())
+
+
+def weight_gap(n_actions: int, inverse: Floats) -> Floats:
+    """(n,) A - 1/p_n, by which the weights of LDE, in units of reward, and of DRE differ; 0 where that is rounding.
+
+    A uniform logger has p = 1/A, but 1/p need not come out as A. A statistic of such remains would be noise.
+
+    >>> weight_gap(49, 1 / np.array([1 / 49, 0.5])).tolist()
+    [0.0, 47.0]
+    """
+    gap: Floats = n_actions - inverse
+    return np.where(np.abs(gap) <= ROUNDING * n_actions, 0.0, gap)
 
 
 def correction(reward: Floats, baseline: Floats, policy: Floats, propensity: Floats | None) -> Floats:

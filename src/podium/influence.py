@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Floats, group_sums
+from podium.columns import Floats, descending, group_sums
 from podium.estimate import MethodResult
 from podium.log import Log
 
 TOP = 5
+ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def row_influence(result: MethodResult, rows: int, units: float) -> Floats:
 
 def drivers(log: Log, difference: float, effects: Floats) -> Drivers:
     """What drives a difference, given how much it falls without each row (N,)."""
-    by_state = group_sums(log.state_codes, effects, log.n_states)
+    effects = beyond_rounding(effects)
+    by_state = beyond_rounding(group_sums(log.state_codes, effects, log.n_states))
     return Drivers(
         rows=strongest(difference, effects, range(1, len(log) + 1)),
         states=strongest(difference, by_state, log.state_labels),
@@ -53,10 +55,15 @@ def drivers(log: Log, difference: float, effects: Floats) -> Drivers:
     )
 
 
+def beyond_rounding(effects: Floats) -> Floats:
+    """Effects, 0 where they are but rounding beside the largest: such rows do not count."""
+    return np.where(np.abs(effects) > ROUNDING * np.abs(effects).max(initial=0.0), effects, 0.0)
+
+
 def strongest(difference: float, effects: Floats, labels: Sequence[Any]) -> tuple[Driver, ...]:
-    order = np.argsort(-np.abs(effects), kind="stable")[:TOP]
+    order = descending(np.abs(effects))[:TOP]
     return tuple(
-        Driver(labels[n], float(effects[n]), bool((difference - effects[n]) * difference < 0))
+        Driver(labels[n], float(effects[n]), bool(effects[n] * np.sign(difference) > abs(difference) * (1 + ROUNDING)))
         for n in order
         if effects[n]
     )
@@ -74,5 +81,5 @@ def rows_to_flip(difference: float, effects: Floats) -> int | None:
     if difference == 0 or n < 2:
         return None
     carried = np.cumsum(np.sort(effects[effects != 0] * np.sign(difference))[::-1])[:-1]
-    enough = np.flatnonzero(carried * (n - 1) > abs(difference) * (n - np.arange(1, n)))
+    enough = np.flatnonzero(carried * (n - 1) > abs(difference) * (n - np.arange(1, n)) * (1 + ROUNDING))
     return int(enough[0]) + 1 if enough.size else None

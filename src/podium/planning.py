@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Floats, plain
+from podium.columns import Floats, descending, group_sums, plain
 from podium.comparison import Comparison
 from podium.display import Table, label_text, number, share, wrap
 from podium.engines.batches import Batch, slices
@@ -37,6 +37,7 @@ POWERS = (0.8, 0.9)
 STEADY = 0.1
 MOST_CELLS = 100_000_000  # policies x rows x actions that are looked at for what to log more of
 SHOWN = 8
+ROUNDING = 1e-9  # what differs by less differs by rounding alone
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def detectable(v: Floats, level: float, power: float) -> Floats:
 
 def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
     """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
-    return np.asarray(np.ceil(rows * (detectable(v, level, power) / difference) ** 2))
+    exact = rows * (detectable(v, level, power) / difference) ** 2
+    return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
 
 
 def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
@@ -207,9 +209,9 @@ def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, in
     wanted, carried = wanted / wanted.sum(), carried / carried.sum()
     by_action = carried.sum(axis=0)
     found = [*actions_to_log(log.action_space, share, wanted, by_action)]
-    by_state = np.bincount(log.state_codes, carried.sum(axis=1), log.n_states)
+    by_state = group_sums(log.state_codes, carried.sum(axis=1), log.n_states)
     rows = np.bincount(log.state_codes, minlength=log.n_states) / len(log)
-    heavy = [s for s in np.argsort(-by_state, kind="stable")[:SHOWN] if by_state[s] > 2 * rows[s]]
+    heavy = [s for s in descending(by_state)[:SHOWN] if by_state[s] > 2 * rows[s] + ROUNDING]
     found += [LogMore("state", log.state_labels[s], float(rows[s]), None, float(by_state[s])) for s in heavy]
     return tuple(found)
 
@@ -249,8 +251,8 @@ def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carrie
     """The actions that carry the most variance, of those that were logged less often than is best."""
     return tuple(
         LogMore("action", plain(actions[a]), float(share[a]), float(wanted[a]), float(carried[a]))
-        for a in np.argsort(-carried, kind="stable")[:SHOWN]
-        if wanted[a] > share[a]
+        for a in descending(carried)[:SHOWN]
+        if wanted[a] > share[a] + ROUNDING
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Floats, group_sums
+from podium.columns import Floats, descending, group_sums
 from podium.comparison import Basis, Comparison, Pair
 from podium.diagnostics import Diagnosis, PairCheck, examine
 from podium.display import label_text
@@ -258,7 +258,8 @@ class Sights:
     def open_pairs(self, most: int) -> list[Pair]:
         """Undecided pairs, those of the first policies first; where all are decided, the closest pairs."""
         undecided = [p for p in self.result.pairs if p.verdict == "cannot tell"]
-        return (undecided or sorted(self.result.pairs, key=lambda p: abs(p.difference)))[:most]
+        closest = descending(np.array([-abs(p.difference) for p in self.result.pairs]))
+        return (undecided or [self.result.pairs[n] for n in closest])[:most]
 
 
 def wanted_actions(policy: PolicyRows, n_actions: int) -> Floats | None:

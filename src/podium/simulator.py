@@ -12,6 +12,9 @@ The numbers are invented, and chosen to teach. Two pairs of policies are nearly 
 `call_over_65`; `current` and `random`; less than .01 apart): there "cannot tell" is the right answer.
 All other pairs differ by more than .1. The staff who made the log follow habits, not success, so ignoring
 propensities does little harm; every action has a chance of .05 or more, so weighting by them works as well.
+
+Probabilities are whole multiples of 1e-9. Exponentials and matrix products differ in the last digit from one processor
+to another, and this rounding removes that: the same seed writes the same file on every machine.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ Policy = Callable[[NDArray[Any]], Floats]  # states (N, 3) -> action probabiliti
 DEFAULT_ROWS = 400
 # Chosen because it teaches: the two best policies come out in the wrong order, and "cannot tell" says so.
 DEFAULT_SEED = 13
+PARTS = 10**9  # of which probabilities are whole multiples
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class Programme:
 
     def behavior(self, states: NDArray[Any]) -> Floats:
         """What the programme does now and has logged: a quarter at random, the rest by habit."""
-        return 0.25 * self.random(states) + 0.75 * _softmax(_linear(states, np.array(self.habits)))
+        return _in_parts(0.25 * self.random(states) + 0.75 * _softmax(_linear(states, np.array(self.habits))))
 
     def sms_all(self, states: NDArray[Any]) -> Floats:
         """Text everyone."""
@@ -146,7 +150,7 @@ class Programme:
 
     def personalised(self, states: NDArray[Any]) -> Floats:
         """Mostly the reminder that an imperfect model believes to be best: softmax(beliefs / .035)."""
-        return _softmax(_linear(states, np.array(self.beliefs)) / 0.035)
+        return _in_parts(_softmax(_linear(states, np.array(self.beliefs)) / 0.035))
 
     def random(self, states: NDArray[Any]) -> Floats:
         """Each reminder with the same probability."""
@@ -225,9 +229,9 @@ class SimulatedLog:
 
 def _linear(states: NDArray[Any], coefficients: Floats) -> Floats:
     """x . coefficients[a] (N, A), with the features x of `Programme`."""
-    age, missed, distance = np.asarray(states, dtype=float).T
-    features = np.stack([np.ones_like(age), (age - 60) / 10, missed, distance / 10], axis=1)
-    scores: Floats = features @ coefficients.T
+    age, missed, distance = np.asarray(states, dtype=float).T[:, :, None]
+    level, by_age, by_missed, by_distance = coefficients.T
+    scores: Floats = level + (age - 60) / 10 * by_age + missed * by_missed + distance / 10 * by_distance
     return scores
 
 
@@ -235,3 +239,15 @@ def _softmax(scores: Floats) -> Floats:
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     distribution: Floats = weights / weights.sum(axis=1, keepdims=True)
     return distribution
+
+
+def _in_parts(distribution: Floats) -> Floats:
+    """The nearest whole multiples of 1e-9; the most probable action takes what they lack of 1.
+
+    >>> _in_parts(np.array([[1 / 3, 1 / 3, 1 / 3]])).tolist()
+    [[0.333333334, 0.333333333, 0.333333333]]
+    """
+    parts = np.rint(distribution * PARTS).astype(np.int64)
+    parts[np.arange(len(parts)), parts.argmax(axis=1)] += PARTS - parts.sum(axis=1)
+    rounded: Floats = parts / PARTS
+    return rounded

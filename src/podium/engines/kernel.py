@@ -14,6 +14,7 @@ import numpy as np
 from podium.columns import Codes, Floats
 from podium.engines.batches import Batch, join, slices, state_slices, whole_states
 from podium.engines.sums import ELSEWHERE, Gaps, Question, Sums, group_by, row_sums, sum_columns
+from podium.estimators import weight_gap
 from podium.moments import GroupSums, Moments
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -172,7 +173,7 @@ def disagreement(batch: Batch, question: Question, data: Gaps, add: dict[str, Fl
     """Sums and products behind z_b."""
     if data.inverse is None:
         return
-    factor = question.actions - data.inverse
+    factor = weight_gap(question.actions, data.inverse)
     weight = data.x * factor
     terms = weight[:, None] * data.gaps
     add["z_b"] = weight @ data.gaps

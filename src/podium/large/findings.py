@@ -146,8 +146,9 @@ class Findings:
         difference[i, j], difference[j, i] = pair_gaps, -pair_gaps
         scale = max(size, float(np.abs(centred).max()))
         own, samples = self.own_error(estimator, rule, samples)
+        values = without_noise(shared + centred, scale + abs(shared))
         return MethodResult(
-            estimator, shared + centred, centred, scale, difference, error, n, samples, None, pieces, own_error=own
+            estimator, values, centred, scale, difference, error, n, samples, None, pieces, own_error=own
         )
 
     def own_error(self, estimator: Estimator, rule: str, samples: int) -> tuple[Floats | None, int]:

@@ -251,7 +251,7 @@ def result_of(large: Large, r: Recipe, sums: Sums) -> MethodResult:
     values = large.centre + centred
     return MethodResult(
         estimator=r.estimator,
-        values=values if r.ratio is None else without_noise(values, large.largest),
+        values=without_noise(values, large.largest),
         centred=centred,
         scale=max(large.size, float(np.abs(centred).max())),
         difference=difference,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.columns import descending
 from podium.display import percent
 from podium.plots.canvas import (
     DASHES,
@@ -171,7 +172,7 @@ def methods(result: Comparison | Sights, ax: Axes | None = None, *, style: str =
 
 def place_of(values: Any) -> list[int]:
     """The place 0..K-1 of each value, smallest first; equal values keep their order."""
-    order = np.argsort(values, kind="stable")
+    order = descending(values.mean() - values)
     places = np.empty(len(order), dtype=int)
     places[order] = np.arange(len(order))
     found: list[int] = places.tolist()

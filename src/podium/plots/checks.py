@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.columns import descending
 from podium.display import label_text
 from podium.plots.canvas import (
     DASHES,
@@ -41,7 +42,7 @@ def coverage(result: Comparison | Sights, ax: Axes | None = None, *, most: int =
     use = sights.actions
     known = [w for w in use.wanted.values() if w is not None]
     gap = np.max([np.abs(w - use.logged) for w in known], axis=0) if known else use.logged
-    chosen = sorted(np.argsort(-gap, kind="stable")[:most].tolist())
+    chosen = sorted(descending(gap)[:most].tolist())
     rest = len(use.labels) - len(chosen)
     rows: list[tuple[str, Any]] = [("logged", use.logged), *use.wanted.items()]
     ax, theme = canvas(ax, 2.8 + 0.75 * (len(chosen) + bool(rest)), 1.2 + 0.34 * len(rows), style)

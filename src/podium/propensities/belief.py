@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, Floats, factorize, group_sums
+from podium.columns import Codes, Floats, descending, factorize, group_sums
 from podium.errors import listed, show_value
 from podium.log import Log
 
@@ -110,7 +110,7 @@ def examine(log: Log, behavior: Floats, shares: Floats, features: Floats, names:
     curve, error, chi2 = calibration_curve(behavior, log.action_codes)
     counts = np.bincount(log.action_codes, minlength=log.n_actions)
     z, cells = balance(log, behavior, features, counts)
-    action, feature = divmod(int(np.abs(z).argmax()), z.shape[1])
+    action, feature = divmod(int(descending(np.abs(z).ravel())[0]), z.shape[1])
     figures = {
         "rows": n,
         "log_loss": float(-np.log(p).mean()),

@@ -243,7 +243,8 @@ def named_classifier(name: str, seed: int) -> Any:
         purpose = f"estimating propensities by {name} (estimate:frequencies does without)"
         raise MissingExtra("scikit-learn", "sklearn", purpose) from error
     if name == "logistic":
-        return LogisticRegression(max_iter=500)
+        # The default solver stops a hundredth away from the optimum, at a place that depends on the processor.
+        return LogisticRegression(solver="newton-cg", tol=1e-12, max_iter=500)
     return HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=15, random_state=seed)
 
 
@@ -264,8 +265,11 @@ class Classifier:
                 result[test] = shares[test]  # there is nothing to tell apart, or nothing to tell by
                 continue
             with warnings.catch_warnings():
-                if self.own_features:  # an optimum not quite reached shows in the calibration
-                    warnings.simplefilter("ignore")
+                if self.own_features:
+                    from sklearn.exceptions import ConvergenceWarning
+
+                    warnings.simplefilter("ignore")  # rounding may stop the last step towards an optimum
+                    warnings.simplefilter("error", ConvergenceWarning)
                 model = fitted(clone(self.model), take(states, train), actions)
             q = np.asarray(call("behavior", model.predict_proba, take(states, test)), dtype=np.float64)
             result[np.ix_(test, np.asarray(model.classes_, dtype=np.int64))] = q

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from podium.columns import descending
 from podium.comparison import interval_text
 from podium.display import number, percent, share, short_names
 from podium.markup import Markup, name_of, tag
@@ -169,7 +170,7 @@ def wanted(sights: Sights, most: int = 12) -> Markup:
     use, short = sights.actions, short_names(sights.result.ranking)
     known = [w for w in use.wanted.values() if w is not None]
     gap = np.max([np.abs(w - use.logged) for w in known], axis=0) if known else use.logged
-    order = sorted(np.argsort(-gap, kind="stable")[:most].tolist())
+    order = sorted(descending(gap)[:most].tolist())
     rest = len(use.labels) - len(order)
     labels = list(short_names([use.labels[j] for j in order], 24).values())
     head = [tag("th", "policy", scope="col")] + [tag("th", name_of(text), scope="col") for text in labels]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.answer import extra_rows, rounded, two_digits
+from podium.columns import descending
 from podium.comparison import interval_text, turned
 from podium.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.errors import count
@@ -250,7 +251,7 @@ def states(sights: Sights) -> Markup:
         f"and behind in {share(behind)}. "
         f"The median state has {count(int(np.median(view.rows)), 'row')}: a single one proves little."
     )
-    order = np.argsort(-view.rows * np.abs(view.differences), kind="stable")[:MOST_STATES]
+    order = descending(view.rows * np.abs(view.differences))[:MOST_STATES]
     rows = [
         [shorten(label_text(view.labels[i]), 60), f"{view.rows[i]:.0f}", charts.signed(float(view.differences[i]))]
         for i in order

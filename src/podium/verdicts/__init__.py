@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from podium.columns import Floats
 from podium.verdicts.pairs import pair_indices, pair_variance
 
 DRAWS = 10_000
+NOISE = 1e-9  # standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,11 @@ class Judgement:
         """(P,) where a probability can be given at all."""
         stands = np.array([reason == "" for reason in self.silent], dtype=bool)
         return np.asarray(np.isfinite(self.std_error) & (self.std_error > 0) & stands, dtype=bool)
+
+    def without_noise(self) -> Judgement:
+        """The same with a difference of 0 where only rounding keeps it from 0, beside its standard error."""
+        nothing = np.abs(self.difference) <= NOISE * self.std_error
+        return replace(self, difference=np.where(nothing, 0.0, self.difference))
 
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
@@ -182,10 +188,15 @@ def rounded_values(judgement: Judgement) -> Floats:
 
 
 def gaussian_draws(covariance: Floats, seed: int, draws: int) -> Floats:
-    """(draws, K) normal draws with this covariance, which may be singular."""
+    """(draws, K) normal draws with this covariance, which may be singular.
+
+    Noise is multiplied by the symmetric root of the covariance. Unlike the eigenvectors, whose signs (and, of equal
+    eigenvalues, directions) are left to rounding, that root is unique.
+    """
     scale, axes = np.linalg.eigh(covariance)
+    scale = np.where(scale > 1e-12 * scale.max(), scale, 0.0)
     noise = np.random.default_rng(seed).standard_normal((draws, len(covariance)))
-    drawn: Floats = (noise * np.sqrt(np.maximum(scale, 0))) @ axes.T
+    drawn: Floats = noise @ ((axes * np.sqrt(scale)) @ axes.T)
     return drawn
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from podium.baselines import NEIGHBOURS, neighbour_means
 from podium.columns import Codes, Floats, factorize, group_sums
-from podium.estimators import DRE, LDE, Estimator
+from podium.estimators import DRE, LDE, Estimator, weight_gap
 from podium.log import Log
 from podium.moments import Moments, merge
 from podium.policies import PolicySet
@@ -44,6 +44,7 @@ ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands f
 DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
 LARGE = 20_000  # rows beyond which neighbours are rows of the same state
 BLOCK = 1 << 14
+CLEARLY = 1e-9  # an error that is smaller by less is equal: with uniform propensities LDE and DRE are the same
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 SEEKS = "The logger seems to seek reward"
@@ -122,7 +123,7 @@ class Gates:
         p = self.log.propensities
         if p is None:
             return np.zeros(len(i))
-        factor = self.log.n_actions - 1 / p
+        factor = weight_gap(self.log.n_actions, 1 / p)
         rewards = self.log.rewards / (float(np.abs(self.log.rewards).max()) or 1.0)
         weight = (rewards - rewards.mean()) * factor
         moments = merge(Moments.of(block) for block in logged_blocks(self.policies, weight))
@@ -229,7 +230,7 @@ def gated(gates: Signals) -> Judgement:
     dre = None if use_lde.all() and not gates.many else gates.dre
     if gates.many and dre is not None:
         with np.errstate(invalid="ignore"):
-            use_lde &= ~(dre.std_error < lde.std_error)
+            use_lde &= ~(dre.std_error < (1 - CLEARLY) * lde.std_error)
     other = lde if dre is None else dre
     known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
     path = np.where(use_lde | (dre is None), "LDE", "DRE")

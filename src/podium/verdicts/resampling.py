@@ -13,6 +13,7 @@ from podium.verdicts import Judgement
 from podium.verdicts.pairs import pair_indices
 
 DRAWS = 2000
+ROUNDING = 1e-12  # of the squares that cancel, what remains below this share is rounding
 UNEVEN = 0.03  # shares of two policies' weights, taken by shrinking, that differ by more may make a difference
 LABELS = {
     "paired t": "rows are independent and many enough for a t test; rare rows that matter may be unseen",
@@ -110,13 +111,15 @@ def bootstrap_t(main: MethodResult, seed: int) -> Floats:
         gram = (times @ products).reshape(size, policies, policies)
         linear, square = times @ cross, times @ sums.sizes**2
         gap = means[:, i] - means[:, j]
-        second = gram[:, i, i] + gram[:, j, j] - 2 * gram[:, i, j]
+        whole = gram[:, i, i] + gram[:, j, j]
+        second = whole - 2 * gram[:, i, j]
         second = second - 2 * gap * (linear[:, i] - linear[:, j]) + gap**2 * square[:, None]
+        spread = second > ROUNDING * whole
         error = np.sqrt(np.maximum(second, 0) * pieces / max(pieces - 1, 1)) / total[:, None]
         moved = np.abs(gap - (mean[i] - mean[j]))
         # A draw without spread that has moved is as extreme as can be.
         t = np.full(moved.shape, np.inf)
-        reference[:, start : start + size] = np.divide(moved, error, out=t, where=error > 1e-300).T
+        reference[:, start : start + size] = np.divide(moved, error, out=t, where=spread).T
     return reference
 
 
