@@ -425,7 +425,6 @@ def test_what_passes_cannot_give_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_scanned_log_gives_what_arrays_give(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
     log, policies = sample(20_400, 3, 2, distinct=50)
     frame = log.to_frame()
     for name, p in policies.items():
