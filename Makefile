@@ -6,6 +6,8 @@ UV := $(shell command -v uv 2>/dev/null)
 # Tests run side by side, one worker per core; an idle worker takes over tests of a busy one.
 PYTEST := $(BIN)/python -m pytest
 BESIDE := -n auto --dist worksteal
+# Tests start hundreds of processes. Each would compile what it imports if none of them kept the bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 # What `make test-lowest` runs: the library on all its inputs, and the experiments' kernel and runner.
 LOWEST := test_log test_policies test_baselines test_methods test_compare test_verdicts test_gated test_gate \
 	test_planning test_diagnostics test_degrade test_scores test_theory test_bandits test_bad_input test_odd_input \
