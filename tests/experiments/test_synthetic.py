@@ -19,12 +19,12 @@ import pytest
 from podium.cli import main
 from podium.errors import PodiumError
 from podium.experiments.printed import Entry, agreement, beside_printed
-from podium.experiments.runner import run_cells
+from podium.experiments.runner import end_workers, run_cells
 from podium.experiments.synthetic import reproduce
 from podium.experiments.synthetic.cells import replay_cell, run_cell
 from podium.experiments.synthetic.deviations import DEVIATIONS
 from podium.experiments.synthetic.measures import measure
-from podium.experiments.synthetic.plan import Plan, load_bandit, sweep_points
+from podium.experiments.synthetic.plan import QUICK_TESTS, QUICK_VERDICT_TESTS, Plan, load_bandit, sweep_points
 from podium.experiments.synthetic.results import collect, evaluation_entries
 from podium.experiments.synthetic.verdicts import own_verdict, proper
 
@@ -37,7 +37,8 @@ FIGURES = [f"ex1.{n}_{kind}" for n in (1, 2) for kind in ("comp", "state", "eval
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a quick run."""
     folder = tmp_path_factory.mktemp("synthetic")
-    assert main(["reproduce", "synthetic", "--quick", "--out", str(folder)]) == 0
+    assert main(["reproduce", "synthetic", "--quick", "--workers", "2", "--out", str(folder)]) == 0
+    end_workers()
     return folder
 
 
@@ -101,10 +102,17 @@ def test_results_are_plain_json(quick: Path) -> None:
 
 
 def test_workers_do_not_change_a_byte(quick: Path, tmp_path: Path) -> None:
-    assert main(["reproduce", "synthetic", "--quick", "--workers", "2", "--out", str(tmp_path)]) == 0
-    assert contents(tmp_path) == contents(quick)
+    """The cells, that is: everything else is made of them."""
+    plan = Plan(tests=QUICK_TESTS, verdict_tests=QUICK_VERDICT_TESTS)
+    chains = [*plan.chains[:20], *plan.chains[-20:]]
+    run_cells(run_cell, chains, tmp_path, seed=plan.seed, workers=1)
+    cells = {p.name: p.read_bytes() for p in tmp_path.glob("*.npz")}
+    assert len(cells) == 40
+    assert {name: (quick / "cells" / plan.name / name).read_bytes() for name in cells} == cells
 
 
+@pytest.mark.slow  # draws every figure of Example 1 a second time
+@pytest.mark.platforms("linux", "darwin")
 def test_a_killed_run_resumes_to_the_same_bytes(quick: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "podium", "reproduce", "synthetic", "--quick", "--workers", "2"]
     command += ["--out", str(tmp_path)]
