@@ -114,7 +114,7 @@ def test_claims_on_large_logs_are_right() -> None:
 
 
 def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
-    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=2)
+    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=1)
     view = [t for t in trials if t.family.endswith("| both at logged")]
     made = np.concatenate([t.claims["now"] for t in view])
     truth = np.concatenate([np.sign(t.truth) for t in view])
@@ -127,7 +127,7 @@ LOGGED = ("p at logged", "both at logged")
 
 
 def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
-    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=2, views=LOGGED)
+    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=1, views=LOGGED)
     made = np.concatenate([t.claims["now"] for t in trials])
     truth = np.concatenate([np.sign(t.truth) for t in trials])
     assert (made != 0).mean() >= 0.5
@@ -137,7 +137,7 @@ def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_m
 
 def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
     names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
-    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=2, views=LOGGED)
+    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=1, views=LOGGED)
     assert not any(t.claims["now"].any() for t in trials)
 
 

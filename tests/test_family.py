@@ -201,6 +201,7 @@ def test_a_policy_without_any_weight_cannot_be_self_normalised() -> None:
     assert found.values["c"]["IPS"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["IPS", "SNIPS", "DRE", "SNDR", "LDE"])
 def test_intervals_cover_as_they_say(method: str) -> None:
     """95% of 95% intervals hold the truth: not 90%, as where a two-sided interval is made of one-sided tails."""
