@@ -121,16 +121,15 @@ stamp = @echo "Installing podium $(2) into .venv ..." \
 # The lowest versions live in an environment of their own, beside the newest ones in .venv.
 .lowest/.ready: pyproject.toml .ci/lowest.txt
 	@echo "Installing the lowest versions into .lowest ..."
-	@[ -x .lowest/bin/python ] || { $(call environment,.lowest); }
+	@[ -x .lowest/bin/pip ] || { $(call environment,.lowest); }
 	@$(call install,.lowest) --constraint .ci/lowest.txt \
 		--editable '.[parquet,duckdb,sklearn,cluster]' polars pytest pytest-xdist hypothesis
 	@touch $@
 
 # Open Bandit Pipeline lives in an environment of its own: it declares Python < 3.11 and wants torch.
-.bench/obp/.ready: bench/obp-requirements.txt | .venv/.all
+.bench/obp/.ready: bench/obp-requirements.txt
 	@echo "Installing Open Bandit Pipeline into .bench/obp ..."
-	@[ -x .bench/obp/bin/python ] || $(BIN)/python -m venv --without-pip .bench/obp
-	@$(BIN)/python -m pip --python .bench/obp/bin/python install --quiet --requirement $<
-	@$(BIN)/python -m pip --python .bench/obp/bin/python install --quiet \
-		--no-deps --ignore-requires-python obp==0.5.7
+	@[ -x .bench/obp/bin/pip ] || { $(call environment,.bench/obp); }
+	@$(call install,.bench/obp) --requirement $<
+	@.bench/obp/bin/python -m pip install --quiet --no-deps --ignore-requires-python obp==0.5.7
 	@touch $@
