@@ -17,6 +17,9 @@ from podium.calibration.worlds import Draw, example_world
 FIXED = [name for name, f in FAMILIES.items() if not f.variant]
 
 
+bench = pytest.mark.slow  # they share the verdicts on three logs of each family and size
+
+
 @pytest.fixture(scope="module")
 def trials() -> list[Trial]:
     return simulate(FIXED, (50, 300), logs=3, seed=5, workers=2)
@@ -33,6 +36,7 @@ def test_every_listed_kind_of_family_is_there() -> None:
         assert kind in names
 
 
+@bench
 def test_claims_are_many_and_right(trials: list[Trial]) -> None:
     cells = Results(trials).cells["posterior"].values()
     pairs, claims, wrong = (sum(getattr(c, k) for c in cells) for k in ("pairs", "claims", "wrong"))
@@ -40,12 +44,14 @@ def test_claims_are_many_and_right(trials: list[Trial]) -> None:
     assert wrong / claims <= 0.015
 
 
+@bench
 def test_stated_probabilities_hold(trials: list[Trial]) -> None:
     for low, _, pairs, right, error in reliability([t for t in trials if t.family != "exact ties"], "posterior"):
         if low >= 0.8 and pairs:
             assert right >= low - 0.02 - 2 * error - 0.02, (low, right)
 
 
+@bench
 def test_no_claims_where_the_log_cannot_know(trials: list[Trial]) -> None:
     blind = [t for t in trials if FAMILIES[t.family].kind == "failure" or t.family == "exact ties"]
     wrong = [np.sum((t.claims["posterior"] != 0) & (t.claims["posterior"] != np.sign(t.truth))) for t in blind]
@@ -53,11 +59,13 @@ def test_no_claims_where_the_log_cannot_know(trials: list[Trial]) -> None:
     assert sum(wrong) <= 0.025 * 10 * len(blind)
 
 
+@bench
 def test_reward_seeking_loggers_are_flagged(trials: list[Trial]) -> None:
     seekers = [t for t in trials if FAMILIES[t.family].seeks_reward and t.rows >= 100]
     assert np.mean([t.alarm for t in seekers]) >= 0.95
 
 
+@bench
 def test_the_posterior_orders_best(trials: list[Trial]) -> None:
     from podium.calibration.tables import accuracy
 
@@ -66,6 +74,7 @@ def test_the_posterior_orders_best(trials: list[Trial]) -> None:
     assert all(ours > accuracy(known, other) + 0.02 for other in ("LDE", "LDE state", "DRE", "IPS", "DiM"))
 
 
+@bench
 def test_more_pairs_are_decided_than_by_peers(trials: list[Trial]) -> None:
     results = Results(trials)
     ours = sum(c.claims for c in results.grid("posterior"))
@@ -89,6 +98,7 @@ def wrong_logs(trials: list[Trial], rule: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_claims_on_large_logs_are_right() -> None:
     names = [
         "few states, seeker, ties",
@@ -104,7 +114,7 @@ def test_claims_on_large_logs_are_right() -> None:
 
 
 def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
-    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=2)
+    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=1)
     view = [t for t in trials if t.family.endswith("| both at logged")]
     made = np.concatenate([t.claims["now"] for t in view])
     truth = np.concatenate([np.sign(t.truth) for t in view])
@@ -117,7 +127,7 @@ LOGGED = ("p at logged", "both at logged")
 
 
 def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
-    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=2, views=LOGGED)
+    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=1, views=LOGGED)
     made = np.concatenate([t.claims["now"] for t in trials])
     truth = np.concatenate([np.sign(t.truth) for t in trials])
     assert (made != 0).mean() >= 0.5
@@ -127,7 +137,7 @@ def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_m
 
 def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
     names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
-    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=2, views=LOGGED)
+    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=1, views=LOGGED)
     assert not any(t.claims["now"].any() for t in trials)
 
 

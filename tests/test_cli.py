@@ -326,7 +326,7 @@ def test_interruption(folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
     assert os.listdir(folder) == ["log.csv"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+@pytest.mark.platforms("linux", "darwin")  # Windows sends no such signal
 def test_interruption_from_outside(folder: Path):
     (folder / "slow.py").write_text(
         "import pathlib, time\ndef rule(states):\n    pathlib.Path('started').touch()\n    time.sleep(60)\n"
@@ -353,7 +353,7 @@ def test_too_little_memory(folder: Path, capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr() == ("", expected)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a shell with pipes")
+@pytest.mark.platforms("linux", "darwin")  # needs a shell with pipes
 @pytest.mark.parametrize("options", ["", "--json"])
 def test_a_reader_that_has_seen_enough(options: str, folder: Path):
     wide = ",".join(f"pi_p{k}" for k in range(150))

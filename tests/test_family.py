@@ -201,6 +201,7 @@ def test_a_policy_without_any_weight_cannot_be_self_normalised() -> None:
     assert found.values["c"]["IPS"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["IPS", "SNIPS", "DRE", "SNDR", "LDE"])
 def test_intervals_cover_as_they_say(method: str) -> None:
     """95% of 95% intervals hold the truth: not 90%, as where a two-sided interval is made of one-sided tails."""
@@ -425,7 +426,6 @@ def test_what_passes_cannot_give_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_scanned_log_gives_what_arrays_give(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
     log, policies = sample(20_400, 3, 2, distinct=50)
     frame = log.to_frame()
     for name, p in policies.items():

@@ -139,7 +139,6 @@ def test_the_mixture_is_named() -> None:
 
 
 def test_a_log_that_stays_where_it_is_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
     path = tmp_path / "log.csv"
     lines = ["state,logger,action,reward", *(f"{n % 7},old,{'ab'[n % 2]},{n % 3}" for n in range(20_010))]
     path.write_text("\n".join(lines), encoding="utf-8")

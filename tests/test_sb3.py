@@ -9,17 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 import podium
 from podium.cli import main
 from podium.episodes import EpisodeLog, compare, log_proxy, record
 from podium.errors import PodiumError
+
+pytestmark = pytest.mark.heavy
 
 TRUST = "a model.zip runs code when it is loaded: use only files that you trust"
 
@@ -27,6 +26,9 @@ TRUST = "a model.zip runs code when it is loaded: use only files that you trust"
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Untrained continuous models: a fixed seed gives each its own behaviour."""
+    import gymnasium
+    from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
+
     env = gymnasium.make("Pendulum-v1")
     algorithms = (A2C, PPO, SAC, DDPG, TD3)
     return {m.__name__: m("MlpPolicy", env, seed=seed, device="cpu") for seed, m in enumerate(algorithms)}
@@ -35,6 +37,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def folder(models: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The saved models, and two with discrete actions."""
+    import gymnasium
+    from stable_baselines3 import DQN, PPO
+
     folder = tmp_path_factory.mktemp("models")
     for name, model in models.items():
         model.save(folder / f"{name}.zip")
@@ -70,6 +75,8 @@ def test_models_and_their_files_give_the_proxy_of_their_deterministic_actions(
 
 
 def test_one_seed_records_the_same_episodes_and_leaves_torch_alone(models: dict[str, Any]) -> None:
+    import torch
+
     before = torch.random.get_rng_state()
     a, b, c = (record("Pendulum-v1", models["SAC"], episodes=2, horizon=5, seed=s) for s in (1, 1, 2))
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -131,6 +138,7 @@ def test_models_of_another_environment_are_refused(models: dict[str, Any]) -> No
 
 def test_a_minari_dataset(models: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    import gymnasium
     import minari
     from minari.data_collector import EpisodeBuffer
 
@@ -169,6 +177,8 @@ def rows() -> np.ndarray:
 
 
 def test_a_model_chooses_at_the_states_of_a_log(folder: Path, rows: np.ndarray) -> None:
+    from stable_baselines3 import DQN
+
     expected = DQN.load(folder / "DQN-cart.zip").predict(rows.astype(np.float32), deterministic=True)[0]
     assert set(expected) == {0, 1}
     for actions, labels in (

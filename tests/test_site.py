@@ -77,7 +77,7 @@ def test_other_pages_are_left_as_they_are() -> None:
     assert script("command_line").on_page_markdown("# A page\n") == "# A page\n"
 
 
+@pytest.mark.heavy
 def test_docstrings_are_read_as_they_are_written() -> None:
-    pytest.importorskip("griffe")
     failed, tried = doctest.testmod(script("docstrings"))
     assert (failed, tried > 0) == (0, True)

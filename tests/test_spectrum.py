@@ -104,7 +104,6 @@ def test_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_figure() -> None:
-    pytest.importorskip("matplotlib")
     log, policies = sample(60, 3, 3)
     found = podium.spectrum(log, policies)
     figure = found.plot(style="dark")

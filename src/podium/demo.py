@@ -39,10 +39,10 @@ def run_demo(folder: Path, width: int) -> None:
     log, command = shortest(path), command_name()
     print(
         f"\nWritten: {log}, {shortest(report)} (open it in a browser)\n"
-        f"\nNext: another method, a rule of your own, can this log be trusted, each state:\n"
+        f"\nNext: another method, other policies, can this log be trusted, each state:\n"
         f"  {command} compare {log} --estimator DRE\n"
         f"  {command} compare {log} --policy now=logged \\\n"
-        f"      --policy \"rule=sql:CASE WHEN age > 65 THEN 'call' ELSE 'sms' END\"\n"
+        f"      --policy sms=constant:sms\n"
         f"  {command} check {log}\n"
         f"  {command} states {log}\n"
         f"  {command} plan {log} --difference 0.05\n"

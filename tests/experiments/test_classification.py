@@ -133,11 +133,14 @@ def test_sweeps_hold_the_numbers_behind_the_figures(small: Path) -> None:
     assert all(sum(int(v[c]) for c in ("decided_right", "decided_wrong", "cannot_tell")) == 90 for v in verdicts)
 
 
+@pytest.mark.slow  # draws every figure again
 def test_workers_do_not_change_a_byte(small: Path, tmp_path: Path) -> None:
     assert main([*SMALL, "--workers", "2", "--out", str(tmp_path)]) == 0
     assert contents(tmp_path) == contents(small)
 
 
+@pytest.mark.slow  # draws every figure again
+@pytest.mark.platforms("linux", "darwin")
 def test_a_killed_run_resumes_to_the_same_bytes(small: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "podium", *SMALL, "--out", str(tmp_path)]
     with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) as process:

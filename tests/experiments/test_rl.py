@@ -15,12 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("stable_baselines3")
-pytest.importorskip("gymnasium")
-with warnings.catch_warnings():  # parts of PyBullet are older than today's Python
-    warnings.simplefilter("ignore")
-    pytest.importorskip("pybullet_envs_gymnasium")
-
 from podium.cli import main
 from podium.errors import PodiumError
 from podium.experiments.rl import reproduce
@@ -38,6 +32,9 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ["ex3_comp", "ex3_comp_appendix", "ex3_readings", "ex3_truth", "ex3_verdicts"]
 QUICK = "paper-seed-0-200-steps-4-logs-20-rollouts"
 COMMAND = ["reproduce", "rl", "--quick", "--environments", "InvertedPendulum"]
+
+
+trains = pytest.mark.heavy  # in a simulator, with torch
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +116,7 @@ def test_the_command_line_alone_never_loads_torch() -> None:
     assert done.stdout == "[]\n"
 
 
+@trains
 @pytest.mark.parametrize("label", ["ex3", "ex3_appendix", "ex3_program", "ex3_appendix_program"])
 def test_tables_follow_the_contract(quick: Path, label: str) -> None:
     with (quick / "tables" / f"{label}.csv").open(encoding="utf-8", newline="") as file:
@@ -132,6 +130,7 @@ def test_tables_follow_the_contract(quick: Path, label: str) -> None:
         assert 0 <= float(line["reproduced"]) <= 1
 
 
+@trains
 def test_every_figure_is_drawn_and_shown(quick: Path) -> None:
     page = (quick / "index.html").read_text(encoding="utf-8")
     for name in FIGURES:
@@ -143,6 +142,7 @@ def test_every_figure_is_drawn_and_shown(quick: Path) -> None:
         assert title in page
 
 
+@trains
 def test_results_are_plain_json(quick: Path) -> None:
     text = (quick / "results.json").read_text(encoding="utf-8")
     results = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
@@ -170,6 +170,7 @@ def reacher() -> Arrays:
         return run_cell(deploy, np.random.SeedSequence(2), policies)
 
 
+@trains
 def test_policies_that_draw_nothing_follow_their_own_log_to_the_last_bit(quick: Path, reacher: Arrays) -> None:
     for cell in (load(quick / "cells" / QUICK, "logs-InvertedPendulum-00"), reacher):
         for algorithm in ("DDPG", "TD3"):
@@ -180,6 +181,7 @@ def test_policies_that_draw_nothing_follow_their_own_log_to_the_last_bit(quick: 
         assert not np.allclose(cell["own"][:, k, k], cell["actions"][:, k]), "SAC draws its actions"
 
 
+@trains
 def test_an_environment_that_never_ends_is_cut_at_the_horizon(reacher: Arrays) -> None:
     assert reacher["actions"].shape == (3, 5, 100, 2)
     assert reacher["at_logged"].shape == reacher["own"].shape == (3, 5, 5, 100, 2)
@@ -190,6 +192,7 @@ def test_an_environment_that_never_ends_is_cut_at_the_horizon(reacher: Arrays) -
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
+@trains
 def test_what_is_cached_is_what_the_environment_does(quick: Path) -> None:
     cell = load(quick / "cells" / QUICK, "logs-InvertedPendulum-00")
     steps = np.arange(100)
@@ -214,6 +217,7 @@ def again(quick: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@trains
 def test_a_run_resumes_to_the_same_bytes_with_other_workers(
     quick: Path, again: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,6 +229,7 @@ def test_a_run_resumes_to_the_same_bytes_with_other_workers(
     assert "policies and logs: 1 of 4 are there already" in said.err
 
 
+@trains
 def test_tables_come_from_the_cache_without_torch(quick: Path) -> None:
     code = (
         "import sys\n"
@@ -238,6 +243,7 @@ def test_tables_come_from_the_cache_without_torch(quick: Path) -> None:
     assert contents(quick) == before
 
 
+@trains
 def test_batches_do_not_change_what_a_policy_does(quick: Path) -> None:
     """Simulations that have run before give what new ones give, and a part of the resets what all of them give."""
     arrays = load(quick / "cells" / QUICK, "policies-InvertedPendulum-00")
@@ -254,6 +260,7 @@ def test_batches_do_not_change_what_a_policy_does(quick: Path) -> None:
     assert np.array_equal(again.rewards, other.rewards)
 
 
+@trains
 @pytest.mark.slow
 def test_the_other_defaults_share_what_does_not_depend_on_them(tmp_path: Path) -> None:
     """Reusing A2C, PPO and SAC of the other generation gives the bytes that training them again gives."""

@@ -19,25 +19,27 @@ import pytest
 from podium.cli import main
 from podium.errors import PodiumError
 from podium.experiments.printed import Entry, agreement, beside_printed
-from podium.experiments.runner import run_cells
+from podium.experiments.runner import end_workers, run_cells
 from podium.experiments.synthetic import reproduce
 from podium.experiments.synthetic.cells import replay_cell, run_cell
 from podium.experiments.synthetic.deviations import DEVIATIONS
 from podium.experiments.synthetic.measures import measure
-from podium.experiments.synthetic.plan import Plan, load_bandit, sweep_points
+from podium.experiments.synthetic.plan import QUICK_TESTS, QUICK_VERDICT_TESTS, Plan, load_bandit, sweep_points
 from podium.experiments.synthetic.results import collect, evaluation_entries
 from podium.experiments.synthetic.verdicts import own_verdict, proper
 
 ROOT = Path(__file__).parents[2]
-LABELS = [f"ex1.{n}_{kind}" for n in (1, 2) for kind in ("eval_a", "eval_m", "correlation")]
-FIGURES = [f"ex1.{n}_{kind}" for n in (1, 2) for kind in ("comp", "state", "eval", "3d", "grid", "bounds", "verdicts")]
+LABELS = [f"ex1.1_{kind}" for kind in ("eval_a", "eval_m", "correlation")]
+FIGURES = [f"ex1.1_{kind}" for kind in ("comp", "state", "eval", "3d", "grid", "bounds", "verdicts")]
+QUICK = ["reproduce", "synthetic", "--quick", "--reward", "1.1"]
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a quick run."""
+    """The folder of a quick run on the first of the two reward functions."""
     folder = tmp_path_factory.mktemp("synthetic")
-    assert main(["reproduce", "synthetic", "--quick", "--out", str(folder)]) == 0
+    assert main([*QUICK, "--workers", "2", "--out", str(folder)]) == 0
+    end_workers()
     return folder
 
 
@@ -90,10 +92,10 @@ def test_results_are_plain_json(quick: Path) -> None:
     text = (quick / "results.json").read_text(encoding="utf-8")
     results = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
     assert results["settings"] == {
-        "replay": False, "seed": 0, "tests": 40, "verdict_tests": 1, "rewards": ["1.1", "1.2"],
+        "replay": False, "seed": 0, "tests": 40, "verdict_tests": 1, "rewards": ["1.1"],
     }  # fmt: skip
     assert {name: group["entries"] for name, group in results["agreement"].items()} == {
-        "all": 320, "evaluation": 160, "pearson": 80, "spearman": 80,
+        "all": 160, "evaluation": 80, "pearson": 40, "spearman": 40,
     }  # fmt: skip
     rates = results["examples"]["1.1"]["comparison_rate"]["m"]
     assert rates[-1]["m"] == 500
@@ -101,27 +103,41 @@ def test_results_are_plain_json(quick: Path) -> None:
 
 
 def test_workers_do_not_change_a_byte(quick: Path, tmp_path: Path) -> None:
-    assert main(["reproduce", "synthetic", "--quick", "--workers", "2", "--out", str(tmp_path)]) == 0
-    assert contents(tmp_path) == contents(quick)
+    """The cells, that is: everything else is made of them."""
+    plan = Plan(("1.1",), tests=QUICK_TESTS, verdict_tests=QUICK_VERDICT_TESTS)
+    chains = [*plan.chains[:20], *plan.chains[-20:]]
+    run_cells(run_cell, chains, tmp_path, seed=plan.seed, workers=1)
+    cells = {p.name: p.read_bytes() for p in tmp_path.glob("*.npz")}
+    assert len(cells) == 40
+    assert {name: (quick / "cells" / plan.name / name).read_bytes() for name in cells} == cells
 
 
-def test_a_killed_run_resumes_to_the_same_bytes(quick: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "podium", "reproduce", "synthetic", "--quick", "--workers", "2"]
-    command += ["--out", str(tmp_path)]
-    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+@pytest.mark.slow  # runs everything twice and draws every figure of both reward functions
+@pytest.mark.platforms("linux", "darwin")
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    command = [sys.executable, "-m", "podium", "reproduce", "synthetic", "--quick", "--workers", "2", "--out"]
+    subprocess.run([*command, str(whole)], capture_output=True, check=True)
+    with subprocess.Popen([*command, str(part)], start_new_session=True, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120
-        while len(list(tmp_path.glob("cells/*/*.npz"))) < 20 and time.monotonic() < deadline:
+        while len(list(part.glob("cells/*/*.npz"))) < 20 and time.monotonic() < deadline:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
-    assert 20 <= len(list(tmp_path.glob("cells/*/*.npz"))) < 214, "it was to be killed in its middle"
-    assert not (tmp_path / "index.html").exists()
-    assert subprocess.run([*command, "--workers", "1"], capture_output=True, check=True).returncode == 0
-    assert contents(tmp_path) == contents(quick)
+    assert 20 <= len(list(part.glob("cells/*/*.npz"))) < 214, "it was to be killed in its middle"
+    assert not (part / "index.html").exists()
+    subprocess.run([*command, str(part), "--workers", "1"], capture_output=True, check=True)
+    assert contents(part) == contents(whole)
+    labels = {f"ex1.{n}_{kind}.csv" for n in (1, 2) for kind in ("eval_a", "eval_m", "correlation")}
+    assert {p.name for p in (part / "tables").iterdir()} == labels
+    results = json.loads((part / "results.json").read_text(encoding="utf-8"))
+    assert {name: group["entries"] for name, group in results["agreement"].items()} == {
+        "all": 320, "evaluation": 160, "pearson": 80, "spearman": 80,
+    }  # fmt: skip
 
 
 def test_settings_do_not_mix_in_one_folder(quick: Path) -> None:
     cells = {p.name for p in (quick / "cells").iterdir()}
-    assert cells == {"seed-0-tests-40"}
+    assert cells == {"seed-0-tests-40-1.1"}
     assert Plan(replay=True).name != Plan().name != Plan(seed=1).name != Plan(rewards=("1.2-text",)).name
 
 

@@ -6,14 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
 
 import podium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.system
 
@@ -195,6 +196,8 @@ def colour(text: str) -> list[int]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Browser, reports: dict[str, Path], kind: str, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
     page, _ = opened(browser, reports[kind], color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     found = Axe().run(page).response["violations"]

@@ -377,7 +377,7 @@ def check_shipped(work: Any) -> None:
     policies = getattr(getattr(read, "reader", read), "policies", {})
     for name, policy in policies.items():
         try:
-            size = len(cloudpickle.dumps(policy))  # type: ignore[no-untyped-call]
+            size = len(cloudpickle.dumps(policy))
         except Exception as error:
             raise PodiumError(
                 f"policy {name!r} cannot be sent to Spark's workers: {str(error).splitlines()[0]}",

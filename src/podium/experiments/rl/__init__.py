@@ -56,7 +56,6 @@ def reproduce(
     workers : processes of one thread each; all cores by default
     scheduler : address of a Dask scheduler whose workers run the cells
     """
-    check_packages()
     check_start(seed, ("joblib", "matplotlib"), "Example 3")
     if sb3_defaults not in DEFAULTS:
         raise PodiumError(f"sb3_defaults must be 'paper' or 'current'; it is {sb3_defaults!r}", hint="use 'paper'.")
@@ -67,6 +66,7 @@ def reproduce(
         raise PodiumError(f"constant must lie in [0, 1); it is {constant}", hint="the authors' program adds 1e-6.")
     names = environments if environments is not None else QUICK_ENVIRONMENTS if quick else ENVIRONMENTS
     plan = Plan(check_environments(names), seeds, sb3_defaults, seed, **(QUICK if quick else {}))
+    check_packages()
     return run_plan(plan, Path(out), constant, workers, scheduler, quick)
 
 
