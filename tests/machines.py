@@ -266,6 +266,34 @@ def small() -> Iterator[tuple[str, Any]]:
 
 
 @case
+def constant() -> Iterator[tuple[str, Any]]:
+    """What is constant but for rounding."""
+    from samples import degenerate
+
+    import podium
+
+    log, policies = degenerate()
+    for procedure in ("posterior", "gated"):
+        yield procedure, podium.compare(log, policies, verdicts=procedure)
+
+
+@case
+def continuous() -> Iterator[tuple[str, Any]]:
+    """Actions that are numbers."""
+    import numpy as np
+
+    from podium.continuous import ContinuousLog
+
+    rng = np.random.default_rng(2)
+    states, actions = rng.normal(size=200), rng.uniform(size=200)
+    rewards = np.exp(-((actions - 0.6) ** 2)) + 0.1 * states + 0.1 * rng.normal(size=200)
+    log = ContinuousLog(states, actions, rewards, densities=np.ones(200))
+    policies = {"0.2": 0.2, "0.6": 0.6, "by state": 1 / (1 + np.exp(-states))}
+    yield "compare", log.compare(policies, baseline="linear")
+    yield "evaluate", log.evaluate(policies, baseline="linear")
+
+
+@case
 def estimated() -> Iterator[tuple[str, Any]]:
     """Propensities learned from the log."""
     import podium

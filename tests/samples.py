@@ -57,3 +57,15 @@ def sample(
 def logged_only(log: podium.Log, policies: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The same policies known only at the logged actions."""
     return {name: matrix[np.arange(len(log)), log.action_codes] for name, matrix in policies.items()}
+
+
+def degenerate(rows: int = 120, seed: int = 0) -> tuple[podium.Log, dict[str, np.ndarray]]:
+    """A log with all that is constant but for rounding: a state column, a uniform logger, a uniform policy."""
+    rng = np.random.default_rng(seed)
+    states = np.column_stack([np.round(rng.normal(size=rows), 3), np.full(rows, 0.1)])
+    actions = rng.integers(0, 3, rows)
+    rewards = np.sin(states[:, 0]) + 0.3 * actions + 0.5 * rng.normal(size=rows)
+    third = np.full((rows, 3), 1 / 3)
+    log = podium.Log(states, actions, rewards, behavior=third, action_space=(0, 1, 2))
+    sloped = rng.dirichlet([1.0, 2.0, 3.0], rows)
+    return log, {"uniform": third, "mostly 2": np.tile([0.1, 0.2, 0.7], (rows, 1)), "sloped": sloped}

@@ -6,7 +6,7 @@ import json
 import re
 from fractions import Fraction
 from itertools import combinations
-from math import sqrt
+from math import nextafter, sqrt
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ import podium
 from podium import bootstrap as bootstrap_module
 from podium import terms
 from podium.compare import rank_scores
-from podium.display import columns_wide
+from podium.display import columns_wide, number, percent, share
 from podium.verdicts import benjamini_hochberg
 
 approx = pytest.approx
@@ -558,6 +558,14 @@ def test_bootstrap_of_identical_policies_is_a_point() -> None:
 
 
 # --- how the answer is given ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.33695, 0.12345, 0.0125, 0.125, 0.001, 0.999, 0.9, 0.1, 1.0, 2.5e-05, 0.5, 0.00015])
+def test_the_last_bit_of_a_number_is_not_seen(value: float) -> None:
+    """The mean of round numbers may lie a bit above or below the middle of what can be printed."""
+    near = [value, nextafter(value, 0.0), nextafter(value, 2.0), value * (1 + 1e-15), value * (1 - 1e-15)]
+    for show in (number, percent, share):
+        assert len({show(x) for x in near}) == 1
 
 
 def test_json_follows_the_contract() -> None:

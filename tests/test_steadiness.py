@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import degenerate
 from steadiness import ROWS, answer, logs, moved_values, perturbed, reordered, reseeded, shuffled
 
 import podium
@@ -38,6 +39,21 @@ def hold_still(draw: Draw, moves: int, seeds: int, orders: int) -> None:
     assert (data.answer < ANSWER, data.verdicts, data.order) == (True, 0, False), data
     for found in (reseeded(draw, seeds), shuffled(draw, orders)):
         assert (found.p_better < CHANCE, found.verdicts) == (True, 0), found
+
+
+def test_what_is_constant_is_not_told_from_its_rounding() -> None:
+    log, policies = degenerate()
+    data = perturbed(Draw(log, policies, np.zeros(3)))
+    assert (data.answer < ANSWER, data.verdicts, data.order) == (True, 0, False), data
+
+
+def test_the_demo_moves_no_more_than_its_data() -> None:
+    drawn = Programme().draw()
+    log = podium.Log(
+        drawn.states, drawn.actions, drawn.rewards, behavior=drawn.behavior, action_space=drawn.action_space
+    )
+    data = perturbed(Draw(log, drawn.distributions, np.zeros(5)))
+    assert (data.answer < ANSWER, data.verdicts, data.order) == (True, 0, False), data
 
 
 def test_the_demo_prints_the_same_in_every_order_of_its_rows(tmp_path: Path) -> None:

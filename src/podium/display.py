@@ -13,6 +13,8 @@ from podium.markup import Markup, join, tag, visible
 
 WIDTH = 80
 LONGEST = 200  # characters of a cell in HTML
+# Means of round numbers often end in a 5, but for a last bit that is rounding; all of these are rounded away from 0.
+AWAY = 1 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "-"
     if value == 0:
         return "0"
+    value *= AWAY
     size = floor(log10(abs(value))) if abs(value) != float("inf") else 0
     if size < -6 or size >= 9:
         return f"{value:.2e}"
@@ -86,24 +89,25 @@ def number(value: float | None, digits: int = 4) -> str:
 def percent(probability: float) -> str:
     """A probability that never claims certainty.
 
-    >>> percent(0.5), percent(0.987), percent(0.99996), percent(0.0)
-    ('50%', '98.7%', '>99.9%', '<0.1%')
+    >>> percent(0.5), percent(0.125), percent(0.987), percent(0.999), percent(0.99996), percent(0.0)
+    ('50%', '13%', '98.7%', '99.9%', '>99.9%', '<0.1%')
     """
-    share = 100 * probability
+    share = round(100 * probability, 9)  # so that rounding does not lead past a limit
     if share > 99.9:
         return ">99.9%"
     if share < 0.1:
         return "<0.1%"
-    return f"{share:.1f}%" if share > 90 or share < 10 else f"{share:.0f}%"
+    return f"{share * AWAY:.{1 if share > 90 or share < 10 else 0}f}%"
 
 
 def share(part: float) -> str:
-    """A share that was counted: exactly none and all may be said.
+    """A share that was counted: exactly none and all, but for rounding, may be said.
 
-    >>> share(0.0), share(1.0), share(0.25), share(0.9996)
+    >>> share(0.0), share(1 - 1e-15), share(0.25), share(0.9996)
     ('0%', '100%', '25%', '>99.9%')
     """
-    return f"{100 * part:.0f}%" if part in (0.0, 1.0) else percent(part)
+    whole = round(part, 12)
+    return f"{100 * whole:.0f}%" if whole in (0.0, 1.0) else percent(part)
 
 
 def label_text(label: Any) -> str:

@@ -124,13 +124,13 @@ def run_method(terms: RowTerms) -> MethodResult:
     values = terms.shared + moments.mean
     if terms.ratio is not None and terms.per_policy is None:  # with every digit
         values = terms.shared + terms.ratio.level
-    scale = float(np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n).max())
-    size = scale + abs(terms.shared) if terms.effective is None else float(np.abs(terms.reward).max())
+    root_mean_square = np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n)
+    summed = root_mean_square + abs(terms.shared) if terms.effective is None else float(np.abs(terms.reward).max())
     return MethodResult(
         estimator=terms.estimator,
-        values=without_noise(values, size),
+        values=without_noise(values, summed),
         centred=moments.mean,
-        scale=scale,
+        scale=float(root_mean_square.max()),
         difference=difference,
         std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
         rows=n,
