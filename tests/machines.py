@@ -2,7 +2,7 @@
 
 A process simulates the logs, answers and prints everything as JSON. Another processor is imitated by environment
 variables: `OPENBLAS_CORETYPE` picks the kernels of matrix products, `OPENBLAS_NUM_THREADS` their threads, and
-`NPY_DISABLE_CPU_FEATURES` the vector units that NumPy uses.
+`NPY_DISABLE_CPU_FEATURES` and `GLIBC_TUNABLES` the vector units that NumPy and the C library use.
 
     python tests/machines.py           # a table: how far every machine's answers are from those of the first
     python tests/machines.py --answer  # the answers of one machine, as JSON
@@ -37,6 +37,7 @@ CORES = {
 }
 # What threadpoolctl calls them: one build has several names for the same kernels.
 ARCHITECTURES = {"Prescott": ("Prescott", "Katmai", "Core2", "Generic"), "Zen": ("Zen", "Haswell")}
+PLAIN_C = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F,-AVX2_Usable,-FMA_Usable,-FMA4_Usable"}
 DIGITS = 1e-6  # numbers agree to six significant digits
 NOISE = 1e-9  # numbers below this are rounding noise around 0: every simulated log has rewards of size 1
 
@@ -64,14 +65,15 @@ def machines() -> list[Machine]:
             found.append(Machine(f"{core}, {threads}", environment, ARCHITECTURES.get(core, (core,))))
     vector = tuple(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
     if vector:
-        environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(vector), "OPENBLAS_NUM_THREADS": "1"}
+        environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(vector), "OPENBLAS_NUM_THREADS": "1", **PLAIN_C}
         found.append(Machine("no vector units", environment, without=vector))
     return found
 
 
 def ask(machine: Machine) -> dict[str, Any]:
     """The answers of one machine, by a fresh process whose hashes of texts are its own."""
-    clean = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES")}
+    given = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", *PLAIN_C)
+    clean = {k: v for k, v in os.environ.items() if k not in given}
     seed = str(int.from_bytes(hashlib.sha256(machine.name.encode()).digest()[:4], "little"))
     done = subprocess.run(
         [sys.executable, __file__, "--answer"],
@@ -345,14 +347,13 @@ def this_machine() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     blas = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    rng = np.random.default_rng(0)
-    matrix = rng.standard_normal((301, 301))
+    matrix = np.random.default_rng(0).standard_normal((301, 301))
+    exponentials = np.array([math.exp(x) for x in matrix.ravel().tolist()])
     return {
         "architectures": sorted({library.get("architecture", "") for library in blas}),
         "threads": [library["num_threads"] for library in blas],
         "features": sorted(name for name, on in __cpu_features__.items() if on),
-        "product": hashlib.sha256((matrix @ matrix.T).tobytes()).hexdigest(),
-        "exponential": hashlib.sha256(np.exp(matrix).tobytes()).hexdigest(),
+        "bits": [hashlib.sha256(x.tobytes()).hexdigest() for x in (matrix @ matrix.T, np.exp(matrix), exponentials)],
     }
 
 
