@@ -79,7 +79,7 @@ class Solved:
 
 
 def solve(kernels: Kernels, theta: dict[str, float], doubly_robust: bool) -> Solved:
-    from scipy.linalg import cholesky, lapack, solve_triangular
+    from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 
     e = kernels.evidence
     n, k_policies = e.rows, e.n_policies
@@ -104,7 +104,8 @@ def solve(kernels: Kernels, theta: dict[str, float], doubly_robust: bool) -> Sol
     functional = np.einsum("lna,nak->kl", kernels.features, pi, optimize=True) / n
     functional = functional - functional.mean(axis=0)
 
-    inv_u, inv_c, inv_y = inverse @ u, inverse @ cross, inverse @ y
+    # Solving keeps more digits than multiplying by the inverse, which serves only where its elements are needed.
+    inv_u, inv_c, inv_y = (cho_solve((lower, True), x, check_finite=False) for x in (u, cross, y))
     g, h, t = u.T @ inv_u, u.T @ inv_y, cross.T @ inv_u
     rest = functional - t  # what the rows leave open of each feature's effect
     base_mean, base_cov = cross.T @ inv_y, prior0 - cross.T @ inv_c
