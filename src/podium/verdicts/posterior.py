@@ -28,8 +28,8 @@ BLOCK_ROWS = 1000  # of longer logs
 FIT_ROWS = 500  # rows per block of the likelihood that the variances are fitted by
 FIT_BLOCKS = 4  # blocks of a longer log that the variances are fitted on
 # What blocks are combined with is itself estimated, so their joint standard error is multiplied by this. On one or two
-# logs of each of 38 families, at N = 2,600 and 6,000, the 95% interval then held the truth in 98% and 88% of the pairs of
-# the half that was looked at first, and in 99% and 97% of those of the other half. To measure it again:
+# logs of each of 38 families, at N = 2,600 and 6,000, the 95% interval then held the truth in 98% and 88% of the pairs
+# of the half that was looked at first, and in 99% and 97% of those of the other half. To measure it again:
 # python -m podium.calibration --every --rows 2600 6000
 CALM = 1.15
 GRID = 7  # points per integrated variance
