@@ -2,6 +2,7 @@
 
 make bench            # 1e7 rows, as part of all
 make bench-large      # 1e8 rows: about 10 GB of disk and a quarter of an hour
+python bench/engines.py --duplicates  # the latest rows, counts and samples alone
 """
 
 import os
@@ -30,6 +31,7 @@ def told(start, clock, **more):
 GENERATE = """
 import duckdb, sys
 path, rows, K = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+states = int(sys.argv[4]) if len(sys.argv) > 4 else 4 * rows
 c = duckdb.connect(config={"memory_limit": "1GB", "preserve_insertion_order": False})
 c.execute("SET enable_progress_bar = false")
 def draw(k):  # bits that look random; hash(i, k) would not do: its values for several k are correlated
@@ -37,7 +39,7 @@ def draw(k):  # bits that look random; hash(i, k) would not do: its values for s
 def share(k):
     return f"(({draw(k)} >> 11) / 9007199254740992.0)"
 pis = ", ".join(f"{share(k + 9)} AS pi_p{k}" for k in range(K))
-c.execute(f'''COPY (SELECT ({draw(1)} % {4 * rows})::BIGINT AS state, ({draw(2)} % 10)::BIGINT AS action,
+c.execute(f'''COPY (SELECT ({draw(1)} % {states})::BIGINT AS state, ({draw(2)} % 10)::BIGINT AS action,
     2 * {share(3)} - 1 AS reward, 0.05 + 0.9 * {share(4)} AS propensity, {pis}
     FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)''')
 """
@@ -66,6 +68,30 @@ start, clock = spent(), time.perf_counter()
 log = podium.scan_log(path, engine="duckdb", state="state", **engine)
 result = podium.compare(log, **options)
 told(start, clock, pairs=len(result.pairs), rows=len(result.log))
+"""
+)
+READ = (
+    SPENT
+    + """
+import numpy as np, podium, duckdb, pyarrow.compute, pyarrow.parquet, scipy.sparse, scipy.special, threadpoolctl
+from podium.engines import LATEST, Keys
+from podium.engines.duckdb import DuckEngine
+path, K, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+columns = ["state", "action", "reward", "propensity", *(f"pi_p{k}" for k in range(K))]
+keys = Keys(("state",), "action")
+def look(batches):
+    return sum(batch.num_rows if what == "pass" else batch.column(LATEST).true_count for batch in batches)
+start, clock = spent(), time.perf_counter()
+engine = DuckEngine(path, threads=2)
+if what == "pass":
+    engine.fold(columns, None, look, what)
+elif what == "marked":
+    found = engine.fold(columns, None, look, what, latest=keys)
+    assert found == engine.census(keys).distinct
+else:
+    rows = np.sort(np.random.default_rng(0).choice(engine.rows(), 20_000, replace=False))
+    assert engine.take(columns, rows, what).num_rows == len(rows)
+told(start, clock)
 """
 )
 Report = Callable[[str, str, str, bool], None]
@@ -114,6 +140,24 @@ def bench_engine(report: Report, rows: int = 10**7) -> None:
         report(f"K = 100 / K = 10 at {some:.0e} rows, CPU", f"{ratio:.1f}x", "at most 12x", ratio <= 12)
 
 
+def bench_duplicates(report: Report, rows: int = 10**7) -> None:
+    print(f"DuckDB engine, duplicates marked and states counted: N = {rows:.0e} rows, 10 actions, K = 10 columns")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.parquet"
+        for states, label in ((500, "5,000 keys"), (45 * rows // 1000, "40% distinct"), (4 * rows, "99% distinct")):
+            run(GENERATE, path, rows, 10, states)
+            read = {what: (READ, path, 10, what) for what in ("pass", "marked", "take")}
+            found = in_turn(scan=(SCAN, path, 10), **read)
+            scan, once, marked, take = (found[name]["cpu"] for name in ("scan", "pass", "marked", "take"))
+            print(f"        {label}: CPU scan-and-sum {scan:.2f} s; pass {once:.2f} s, marked {marked:.2f} s")
+            ratio = (marked - once) / scan
+            report(f"{label}: marks and counts / scan-and-sum, CPU", f"{ratio:.1f}x", "at most 2x", ratio <= 2)
+            ratio = take / scan
+            report(f"{label}: 20,000 rows by number / scan-and-sum", f"{ratio:.1f}x", "at most 1.6x", ratio <= 1.6)
+            peak = max(found[name]["peak"] for name in read)
+            report(f"{label}: peak memory of the process", f"{peak:.2f} GB", "under 0.6 GB", peak < 0.6)
+
+
 def bench_large(report: Report, rows: int = 10**8) -> None:
     print(f"DuckDB engine: N = {rows:.0e} rows, K = 10 policies")
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +181,12 @@ def main() -> None:
         if not holds:
             failures.append(what)
 
-    (bench_large if "--large" in sys.argv else bench_engine)(report)
+    if "--large" in sys.argv:
+        bench_large(report)
+    elif "--duplicates" in sys.argv:
+        bench_duplicates(report)
+    else:
+        bench_engine(report)
     if failures:
         sys.exit("not reached: " + "; ".join(failures))
 

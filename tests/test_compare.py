@@ -572,7 +572,7 @@ def test_json_follows_the_contract() -> None:
     log = random_log(50)
     result = compare_t(log, random_policies(log, 3), bootstrap=20)
     content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert set(content) >= {"podium", "log", "settings", "policies", "pairs", "warnings", "unavailable"}
+    assert set(content) >= {"podium", "log", "settings", "policies", "pairs", "warnings", "unavailable", "sample"}
     assert content["podium"] == podium.__version__
     assert content["log"] == {
         "rows": 50,
@@ -590,7 +590,7 @@ def test_json_follows_the_contract() -> None:
         assert isinstance(p["rank"], int)
     contract = {"a", "b", "difference", "low", "high", "p_better", "p_adjusted", "verdict", "path", "reasons"}
     for p, pair in zip(content["pairs"], result.pairs, strict=True):
-        assert set(p) == contract | {"std_error", "bootstrap_low", "bootstrap_high"}
+        assert set(p) == contract | {"std_error", "bootstrap_low", "bootstrap_high", "source"}
         assert p["difference"] == pair.difference  # at full precision
         assert p["verdict"] in ("better", "worse", "cannot tell")
         assert isinstance(p["reasons"], list)

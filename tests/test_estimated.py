@@ -486,7 +486,7 @@ def test_a_long_log_is_judged_without_the_estimate_which_serves_ips_and_dre() ->
     found = podium.compare(log, FIXED, behavior="estimate:frequencies")
     plain = podium.compare(log, FIXED)
     known = podium.compare(log.with_behavior(truth), FIXED)
-    assert (found.log.knows, found.settings["verdicts"]) == ("estimated", "gated")
+    assert (found.log.knows, found.settings["verdicts"]) == ("estimated", "posterior")
     assert len(found.log.estimated.propensities) == len(log)
     for name in FIXED:
         assert found.estimates[name]["DRE"] == pytest.approx(known.estimates[name]["DRE"], abs=0.03)

@@ -181,7 +181,7 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)"
     )
-    parser.add_argument("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (512MB)")
+    parser.add_argument("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
     parser.add_argument("--temp-dir", metavar="DIR", help="where duckdb puts what it cannot hold")
     parser.add_argument("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")
 

@@ -186,52 +186,6 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
     )
 
 
-@dataclass(frozen=True)
-class AssumptionCounts:
-    """The check of a log that is read in passes: what it says, without a line for each state."""
-
-    rows: int
-    distinct_rows: int
-    states: int
-    actions: int
-    tv: float
-    expected_tv: float
-    p_value: float
-    share_single: float
-    never_observed: tuple[Any, ...]
-    verdict: str
-
-
-def assumption_from_counts(
-    rows: int,
-    seen_in: NDArray[np.float64],
-    distinct_counts: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    action_space: Sequence[Any],
-) -> AssumptionCounts:
-    """The same check from sums: states in which each action was seen (A,), states by distinct actions (A + 1,), and the
-    sums over states of (1 - 1/A)^rows and of its product with what it lacks of 1."""
-    actions = len(action_space)
-    sizes = np.flatnonzero(distinct_counts)
-    size_counts = distinct_counts[sizes].astype(np.int64)
-    states, distinct = int(size_counts.sum()), int(seen_in.sum())
-    variance, tv, expected_tv, p_value = _uniformity(seen_in, sizes, size_counts)
-    excess = states - distinct / actions - float(expected[0])
-    repeats = excess > 3.0 * math.sqrt(float(expected[1]) / actions)
-    return AssumptionCounts(
-        rows=rows,
-        distinct_rows=distinct,
-        states=states,
-        actions=actions,
-        tv=tv,
-        expected_tv=expected_tv,
-        p_value=p_value,
-        share_single=float(distinct_counts[1] / states) if actions else 0.0,
-        never_observed=tuple(action_space[code] for code in np.flatnonzero(seen_in == 0).tolist()),
-        verdict=_verdict(actions, distinct, variance, tv, expected_tv, p_value, repeats),
-    )
-
-
 def _uniformity(
     seen_in: NDArray[Any], sizes: NDArray[np.int64], size_counts: NDArray[np.int64]
 ) -> tuple[float, float, float, float]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, Floats, combine_codes, factorize, group_sums, numbers_column, to_array
+from podium.columns import Codes, Column, Floats, combine_codes, factorize, group_sums, numbers_column, to_array
 from podium.errors import BaselineRefused, PodiumError
 from podium.frames import ColumnTable, columns_to_frame
 from podium.log import Log
@@ -40,6 +40,12 @@ class BaselineRows:
     logged: Floats  # (n,) rhat(s_n, a_n)
     matrix: Floats | None = None  # (n, A) rhat(s_n, .), None where the action does not matter
     averages: Mapping[str, Floats] | None = None  # (n,) sum_a rhat pi of each policy, where actions cannot be listed
+
+    def take(self, rows: Codes) -> BaselineRows:
+        """The baseline on some of these rows."""
+        if len(rows) == len(self.logged):
+            return self
+        return BaselineRows(self.logged[rows], None if self.matrix is None else self.matrix[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +103,15 @@ def fit_baseline(spec: Any, log: Log, rows: Codes, seed: int = 0) -> BaselineRow
     if callable(spec):
         return from_callable(spec, log, rows)
     return from_array(spec, log, rows)
+
+
+def take_baseline(spec: Any, rows: Codes | None) -> Any:
+    """A baseline for some rows of the log that it was given for; only arrays know of rows."""
+    if rows is None or isinstance(spec, str | numbers.Real) or callable(spec) or hasattr(spec, "predict"):
+        return spec
+    if isinstance(spec, KnownAverages):
+        return KnownAverages(spec.name, spec.logged[rows], {name: v[rows] for name, v in spec.averages.items()})
+    return to_array(spec)[rows]
 
 
 def constant(value: float, size: int) -> BaselineRows:
@@ -167,53 +182,105 @@ def from_callable(function: Callable[..., Any], log: Log, rows: Codes) -> Baseli
 # --- learned from the log --------------------------------------------------------------------------------------
 
 
-def state_features(log: Log, most_texts: int = 1_000) -> Floats:
-    """(N, d) numbers that describe the states: numeric columns as they are, texts as one column per value."""
-    parts = []
-    for header, column in log.state_columns.items():
-        if column.dtype.kind in "iufb":
-            parts.append(column.astype(np.float64)[:, None])
-            continue
-        codes, distinct = factorize(column)
-        if len(distinct) > most_texts:
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Numbers that describe states: numeric columns as they are, texts as one 0/1 column per value."""
+
+    levels: Mapping[str, Column | None]  # column -> its texts; None for numbers
+
+    @classmethod
+    def of(cls, log: Log, most_texts: int = 1_000, drop: bool = False) -> Encoder:
+        """Columns of more than `most_texts` texts are refused, or left out."""
+        levels: dict[str, Column | None] = {}
+        for header, column in log.state_columns.items():
+            texts = None if column.dtype.kind in "iufb" else factorize(column)[1]
+            if texts is None or len(texts) <= most_texts:
+                levels[header] = texts
+            elif not drop:
+                raise BaselineRefused(
+                    f"column {header!r} has {len(texts):,} different texts, too many for a learned baseline",
+                    hint='use baseline="state", which averages rows of the same text.',
+                )
+        return cls(levels)
+
+    def features(self, log: Log) -> Floats:
+        """(N, d); a text that was not there when the levels were read is none of them."""
+        parts = []
+        for header, texts in self.levels.items():
+            column = log.state_columns[header]
+            if texts is None:
+                parts.append(column.astype(np.float64)[:, None])
+                continue
+            place = {text: i for i, text in enumerate(texts)}
+            codes = np.fromiter((place.get(x, -1) for x in column), np.int64, len(column))
+            parts.append((codes[:, None] == np.arange(len(texts))).astype(np.float64))
+        return np.hstack(parts) if parts else np.zeros((len(log), 0))
+
+
+def state_features(log: Log) -> Floats:
+    """(N, d) numbers that describe the states of a log."""
+    return Encoder.of(log).features(log)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """A model fitted on the rows of a log, once for each fold of them without that fold, and once on all.
+
+    It predicts rewards from the features of states (`Encoder`) and one 0/1 column per action.
+    """
+
+    encoder: Encoder
+    actions: int
+    folds: tuple[Any, ...]  # the model without each fold
+    fold: Codes  # (n,) of the rows that it was fitted on
+    whole: Any  # the model of all of them; None where only these rows are asked for
+
+    @classmethod
+    def fit(cls, model: Any, log: Log, rows: Codes, seed: int, whole: bool = False) -> CrossFitted:
+        """Rows of one unit share a fold."""
+        groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
+        n_groups = int(groups.max()) + 1
+        if n_groups < 2:
             raise BaselineRefused(
-                f"column {header!r} has {len(distinct):,} different texts, too many for a learned baseline",
-                hint='use baseline="state", which averages rows of the same text.',
+                f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
+                hint='use baseline="mean" or a number.',
             )
-        parts.append(np.eye(len(distinct))[codes])
-    return np.hstack(parts)
+        folds = min(FOLDS, n_groups)
+        fold = (np.random.default_rng(seed).permutation(n_groups) % folds)[groups]
+        encoder = Encoder.of(log)
+        inputs = np.hstack([encoder.features(log)[rows], np.eye(log.n_actions)[log.action_codes[rows]]])
+        rewards = log.rewards[rows]
+        models = tuple(clone(model) for _ in range(folds))
+        for k, fitted in enumerate(models):
+            fitted.fit(inputs[fold != k], rewards[fold != k])
+        everything = clone(model) if whole else None
+        if everything is not None:
+            everything.fit(inputs, rewards)
+        return cls(encoder, log.n_actions, models, fold, everything)
+
+    def predict(self, log: Log, fold: Codes) -> BaselineRows:
+        """On the rows of a log, each by the model without its fold, or by that of all rows where its fold is -1."""
+        features, indicator = self.encoder.features(log), np.eye(self.actions)
+        matrix = np.empty((len(log), self.actions))
+        for k, model in [*enumerate(self.folds), (-1, self.whole)]:
+            some = fold == k
+            if not some.any():
+                continue
+            for a in range(self.actions):
+                inputs = np.hstack([features[some], np.broadcast_to(indicator[a], (int(some.sum()), self.actions))])
+                matrix[some, a] = np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1)
+        if not np.isfinite(matrix).all():
+            raise PodiumError(
+                "the baseline model predicts numbers that are not finite",
+                hint="check the model on these rewards.",
+            )
+        return BaselineRows(matrix[np.arange(len(log)), log.action_codes], matrix)
 
 
 def cross_fit(model: Any, log: Log, rows: Codes, seed: int) -> BaselineRows:
-    """Predict each row by a copy of the model fitted on other folds; rows of one unit share a fold.
-
-    The model sees the state features (`state_features`) and then one 0/1 column per action.
-    """
-    groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
-    n_groups = int(groups.max()) + 1
-    if n_groups < 2:
-        raise BaselineRefused(
-            f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
-            hint='use baseline="mean" or a number.',
-        )
-    folds = min(FOLDS, n_groups)
-    fold = (np.random.default_rng(seed).permutation(n_groups) % folds)[groups]
-    features, actions = state_features(log)[rows], log.action_codes[rows]
-    indicator, rewards = np.eye(log.n_actions), log.rewards[rows]
-    matrix = np.empty((len(rows), log.n_actions))
-    for k in range(folds):
-        train, test = fold != k, fold == k
-        fitted = clone(model)
-        fitted.fit(np.hstack([features[train], indicator[actions[train]]]), rewards[train])
-        for a in range(log.n_actions):
-            inputs = np.hstack([features[test], np.broadcast_to(indicator[a], (int(test.sum()), log.n_actions))])
-            matrix[test, a] = np.asarray(fitted.predict(inputs), dtype=np.float64).reshape(-1)
-    if not np.isfinite(matrix).all():
-        raise PodiumError(
-            "the baseline model predicts numbers that are not finite",
-            hint="check the model on these rewards.",
-        )
-    return BaselineRows(matrix[np.arange(len(rows)), actions], matrix)
+    """Predict each row by a copy of the model fitted on other folds."""
+    fitted = CrossFitted.fit(model, log, rows, seed)
+    return fitted.predict(log.take(rows), fitted.fold)
 
 
 def clone(model: Any) -> Any:

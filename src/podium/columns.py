@@ -306,6 +306,15 @@ def group_sums(codes: Codes, values: Floats, groups: int) -> Floats:
     return np.bincount(codes, values, groups).astype(np.float64, copy=False)
 
 
+def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """SplitMix64 of numbers and a seed (Steele, Lea and Flood, 2014): bits that look random, alike on every machine."""
+    with np.errstate(over="ignore"):
+        z = numbers + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+        return z ^ (z >> np.uint64(31))
+
+
 def match_label(text: str, space: Iterable[Any]) -> Any:
     """The action that a text (a header, an option) names; a number if the actions are numbers; else the text."""
     labels = list(space)

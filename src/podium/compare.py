@@ -12,8 +12,10 @@ import numpy as np
 from podium.baselines import describe_baseline
 from podium.columns import tiers
 from podium.comparison import Basis, Comparison, Interval, Pair, Ranked
+from podium.engines.rows import Rows
+from podium.engines.sample import SAMPLE_ROWS
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed, engine_of
 from podium.estimators import LDE, Estimator, find_estimator
 from podium.log import Log
 from podium.planning import Plan, make_plan
@@ -22,6 +24,8 @@ from podium.study import Study, examine, log_warnings
 from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.pairs import pair_indices
+
+RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
 
 
 def compare(
@@ -41,7 +45,7 @@ def compare(
     joint: bool = False,
     bootstrap: int = 0,
     seed: int = 0,
-    coverage: bool = False,
+    sample_rows: int = SAMPLE_ROWS,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -53,8 +57,8 @@ def compare(
         that order and verdicts agree
     baseline : "mean", a number, "linear", "state", q(s, a), v(s), an object with fit/predict, or an array
     level : of the intervals and claims
-    verdicts : the procedure that judges pairs: "posterior", "gated", "paired t", "bootstrap t" or "sign flip"; by
-        default the posterior where it can be used, else gated (see `podium.verdicts.judge`)
+    verdicts : the procedure that judges pairs: "posterior", "gated", "doubly robust", "paired t", "bootstrap t" or
+        "sign flip"; by default the posterior where it can be used, else gated (see `podium.verdicts.judge`)
     normalize : "rows" for 1/N, "states" for the per-state form of the paper's Example 1
     duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
         repeated (state, action), IPS and DRE every draw
@@ -66,7 +70,8 @@ def compare(
     joint : claims hold all together with probability `level` (max-T), not each in its share (Benjamini-Hochberg)
     bootstrap : draws of a paired percentile bootstrap of the method's differences, added to each pair
     seed : of folds, resampling and P(best)
-    coverage : also gather what the trust panel shows of each policy, where the log is read in passes
+    sample_rows : rows of a larger log that are looked at closely: certainty comes from them, or from all rows by a
+        doubly robust estimate, whichever is surer (`podium.study`)
 
     Examples
     --------
@@ -75,43 +80,45 @@ def compare(
     >>> podium.compare(log, {"always a": "constant:a", "always b": "constant:b"}).ranking
     ['always a', 'always b']
     """
-    judges = str(estimator).lower() in JUDGES  # ranked by the values that a procedure itself gives
-    method = LDE if estimator is None or judges else find_estimator(estimator, JUDGES)
+    judges = str(estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
+    method = LDE if estimator is None or judges else find_estimator(estimator, RANKERS)
     check_level(level)
     if bootstrap < 0:
         raise PodiumError(f"bootstrap must be a number of draws; it is {bootstrap}", hint="use bootstrap=1000.")
     check_choice("normalize", normalize, NORMALIZE)
     check_choice("duplicates", duplicates, (None, *DUPLICATES))
     check_seed(seed)
+    check_sample(sample_rows)
     study = examine(
-        log, policies, method, baseline, verdicts=verdicts, ranker=str(estimator).lower() if judges else None,
-        normalize=normalize, duplicates=duplicates, behavior=behavior, actions=actions, unit=unit,
-        bootstrap=bootstrap, seed=seed, coverage=coverage,
+        log, policies, method, baseline, verdicts=verdicts, normalize=normalize, duplicates=duplicates,
+        behavior=behavior, actions=actions, unit=unit, bootstrap=bootstrap, seed=seed, sample_rows=sample_rows,
     )  # fmt: skip
-    log, resolved, main, procedure, obstacle = study.log, study.policies, study.main, study.procedure, study.obstacle
-    ranker = procedure if estimator is None and procedure in JUDGES else method.name
+    rows, main, obstacle = study.rows, study.main, study.obstacle
+    log, resolved, judgement = rows.log, rows.policies, study.judgement.without_noise()
+    procedure = judgement.procedure
+    ranker = procedure if estimator is None and procedure in RANKERS else method.name
     if judges:
         ranker = str(estimator).lower()
-    if ranker == "posterior" and (why := why_no_posterior(log, resolved)):
+    if ranker == "posterior" and (why := why_no_posterior(rows.sample, resolved)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
     values, unavailable = study.values, study.unavailable
-    judgement = study.judged(procedure).without_noise()
 
     scores, centred, tie = main.values, main.centred, TIE * main.scale
-    for judge_name in JUDGES:
+    for judge_name in RANKERS:
         if judge_name not in (procedure, ranker):
             continue
         found = judgement if judge_name == procedure else study.judged(judge_name)
         values = {name: {judge_name: float(found.values[k]), **values[name]} for k, name in enumerate(resolved.names)}
         if judge_name == ranker:
             scores, centred = found.values, found.values - found.values.mean()
-            tie = 1e-9 * (study.largest or 1.0)
+            tie = 1e-9 * (float(np.abs(rows.sample.rewards).max()) or 1.0)
     if obstacle:
         unavailable = {"posterior": obstacle, **unavailable}
 
     sign = -1.0 if lower_is_better else 1.0
     order, ranks = rank_scores((sign * centred).tolist(), tie)
-    pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed)
+    source = "all rows" if rows.whole or procedure not in JUDGES else "sample"
+    pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed, source)
     if bootstrap:
         pairs = add_bootstrap(pairs, study, bootstrap, level)
     p_best, regret = best_and_regret(judgement, sign, seed)
@@ -139,23 +146,30 @@ def compare(
         "estimator": ranker,
         "baseline": describe_baseline(baseline),
         "level": float(level),
-        "engine": study.engine,
+        "engine": engine_of(log),
         "verdicts": procedure,
         "assumes": judgement.assumes,
         "multiplicity": "all claims hold together (max-T)" if joint else "false claims limited (Benjamini-Hochberg)",
         "normalize": normalize,
         "duplicates": duplicates or "by method",
-        "unit": log.header("unit") if has_units(log) else None,
+        "unit": log.header("unit") if rows.sample.units is not None else None,
         "lower_is_better": lower_is_better,
         "bootstrap": bootstrap,
         "seed": seed,
         "proxies": [p.name for p in resolved if p.proxy],
-        "notes": [*judgement.notes, *study.notes]
-        + ([f"Judged by the gated procedure: {obstacle}"] if obstacle else []),
+        "notes": [*judgement.notes, *study.notes, *sampled(rows, procedure)]
+        + ([f"Judged by the {procedure} procedure: {obstacle}"] if obstacle else []),
     }
-    basis = Basis(resolved, judgement, main, study.units, study.findings)
+    basis = Basis(rows, judgement, main, study.sample_main, study.units)
     warnings = (*quarrels(pairs), *study.warnings)
     return Comparison(log, settings, ranked, pairs, unavailable, warnings, basis)
+
+
+def check_sample(rows: Any) -> None:
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 100:
+        raise PodiumError(
+            f"sample_rows must be a whole number from 100 on; it is {rows!r}", hint=f"use sample_rows={SAMPLE_ROWS}."
+        )
 
 
 def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
@@ -168,7 +182,7 @@ def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **op
     """
     result = compare(log, policies, **options)
     assert result.basis is not None
-    return make_plan(result, result.basis.policies, result.basis.judgement, difference)
+    return make_plan(result, difference)
 
 
 def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
@@ -195,12 +209,25 @@ def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[in
     return np.argsort(found, kind="stable").tolist(), ranks.tolist()
 
 
-def has_units(log: Log | ScannedLog) -> bool:
-    return log.units is not None if isinstance(log, Log) else "unit" in log.roles.names
+def sampled(rows: Rows, procedure: str) -> list[str]:
+    """Where the numbers of a large log come from."""
+    if rows.whole:
+        return []
+    shown = f"a random sample of {len(rows.sample):,} of the {len(rows):,} rows"
+    if procedure in JUDGES:
+        return [f"Values come from all rows, certainty and what drives it from {shown}"]
+    return [f"Values and certainty come from all rows, what drives them from {shown}"]
 
 
 def arrange(
-    judgement: Judgement, order: Sequence[int], names: Sequence[str], sign: float, level: float, joint: bool, seed: int
+    judgement: Judgement,
+    order: Sequence[int],
+    names: Sequence[str],
+    sign: float,
+    level: float,
+    joint: bool,
+    seed: int,
+    source: str,
 ) -> tuple[Pair, ...]:
     """Every pair in rank order, with its verdict."""
     p_above = judgement.p_above()
@@ -231,6 +258,7 @@ def arrange(
                 p_adjusted=float(adjusted[n]),
                 verdict="cannot tell" if not claim else "better" if p_better > 0.5 else "worse",
                 path=judgement.path[n],
+                source=source,
                 reasons=() if claim else (judgement.silent[n] or why_open(float(p_value[n]), level, len(p_value)),),
             )
         )
@@ -256,7 +284,7 @@ def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:
 def add_bootstrap(pairs: tuple[Pair, ...], study: Study, draws: int, level: float) -> tuple[Pair, ...]:
     """The pairs with percentile bootstrap intervals beside them."""
     low, high = study.resampled(draws, level)
-    place = {name: k for k, name in enumerate(study.policies.names)}
+    place = {name: k for k, name in enumerate(study.rows.policies.names)}
     units = study.units
     return tuple(
         replace(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.display import Table, number, percent, wrap
+from podium.engines.rows import Rows
 from podium.errors import PodiumError
 from podium.estimate import MethodResult
-from podium.large.findings import Findings
 from podium.log import Log
 from podium.markup import join, tag
 from podium.policies import PolicySet
@@ -62,13 +62,14 @@ class Pair:
     path: str
     reasons: tuple[str, ...]
     bootstrap: Interval | None = None
+    source: str = "all rows"  # where the certainty comes from: "all rows" or "sample"
 
     def reversed(self) -> Pair:
         """The same pair, b against a."""
         flip = {"better": "worse", "worse": "better", "cannot tell": "cannot tell"}
         return Pair(
             self.b, self.a, -self.difference, self.std_error, turned(self.interval), 1 - self.p_better,
-            self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap),
+            self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap), self.source,
         )  # fmt: skip
 
 
@@ -76,11 +77,21 @@ class Pair:
 class Basis:
     """What a comparison rests on, kept for the gate, the trust panel and the plan."""
 
-    policies: PolicySet
+    rows: Rows
     judgement: Judgement
-    main: MethodResult
+    main: MethodResult  # on all rows
+    sample_main: MethodResult  # on the sample, with its row terms
     units: float  # turns differences of the main method's scores into rewards
-    findings: Findings | None = None  # where the log was read in passes
+
+    @property
+    def sample(self) -> Log:
+        """The rows that the trust panel, the plan and the states come from: all of them where they are few."""
+        return self.rows.sample
+
+    @property
+    def policies(self) -> PolicySet:
+        """On the rows of the sample."""
+        return self.rows.policies
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,13 @@ class Comparison:
         """What differences are in: reward, or scores where proxies stand for probabilities."""
         scores = self.settings["proxies"] and any(p.path in ("LDE", "DiM") for p in self.pairs)
         return "as scores, which have no unit" if scores else "in units of reward"
+
+    @property
+    def sample(self) -> dict[str, int] | None:
+        """How many rows of how many certainty comes from; None where it comes from all of them."""
+        if self.basis is None or self.basis.rows.whole:
+            return None
+        return {"rows": len(self.basis.sample), "of": len(self.log)}
 
     @property
     def estimates(self) -> dict[str, dict[str, float | None]]:
@@ -172,7 +190,7 @@ class Comparison:
             entry: dict[str, Any] = {
                 "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
                 "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
-                "reasons": list(p.reasons),
+                "reasons": list(p.reasons), "source": p.source,
             }  # fmt: skip
             if p.bootstrap is not None:
                 entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
@@ -189,6 +207,7 @@ class Comparison:
                 for p in self.policies
             ],
             "pairs": pairs,
+            "sample": self.sample,
             "unavailable": dict(self.unavailable),
             "warnings": list(self.warnings),
         }  # fmt: skip
@@ -213,7 +232,7 @@ class Comparison:
         s = self.settings
         by = (
             s["estimator"]
-            if s["estimator"] in ("posterior", "gated")
+            if s["estimator"] in ("posterior", "gated", "doubly robust")
             else f"{s['estimator']} with baseline {s['baseline']}"
         )
         lines = [
@@ -223,7 +242,7 @@ class Comparison:
             f"Assumes that {s['assumes']}",
             *s["notes"],
         ]
-        if self.log.distinct is not None and self.log.distinct < len(self.log):
+        if self.log.distinct < len(self.log):
             rules = {
                 "by method": "LDE and DiM keep the latest row, IPS and DRE every draw",
                 "latest": "every method keeps the latest row",

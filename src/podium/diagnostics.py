@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.columns import group_sums, tiers
+from podium.baselines import constant
+from podium.columns import Floats, group_sums, tiers
 from podium.compare import compare
 from podium.comparison import Comparison
 from podium.display import Table, number, share, wrap
+from podium.engines.parts import Part
+from podium.engines.rows import Rows, open_rows
+from podium.engines.sample import SAMPLE_ROWS
 from podium.errors import PodiumError, count
-from podium.estimate import TIE, prepare, try_methods
-from podium.estimators import ESTIMATORS
-from podium.influence import Driver, Drivers, drivers, row_influence
-from podium.large import is_large
-from podium.large.findings import Findings
+from podium.estimate import TIE, engine_of, try_methods
+from podium.estimators import DRE, ESTIMATORS, LDE
+from podium.influence import Driver, drivers, row_influence
 from podium.log import Log
 from podium.markup import join, tag
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.scan import ScannedLog
 from podium.scores import score
-from podium.study import examine_log, log_warnings
-from podium.verdicts.gated import ALARM, Gates, Signals
+from podium.study import log_warnings
+from podium.terms import WeightSums, build_terms
+from podium.verdicts.gated import ALARM, Gates
 from podium.verdicts.pairs import pair_indices
 
 if TYPE_CHECKING:
-    from podium.assumption import AssumptionCheck, AssumptionCounts
+    from podium.assumption import AssumptionCheck
 
 LOW_MASS = 0.1
 LOW_ESS = 20.0
@@ -36,7 +41,6 @@ HIGH_SHARE = 0.2
 FEW_ROWS_FLIP = 3
 SHOWN = 10
 MOST_CELLS = 20_000_000  # rows x actions beyond which no model of all rewards is fitted
-MOST_ROWS = 20_000  # beyond this the ranking is not repeated under other baselines
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Diagnosis:
     coverage: tuple[Coverage, ...]
     pairs: tuple[PairCheck, ...]
     sensitivity: tuple[Sensitivity, ...]
-    assumption: AssumptionCheck | AssumptionCounts
+    assumption: AssumptionCheck
     t_p: float
     alarms: tuple[Alarm, ...]
     warnings: tuple[str, ...]
@@ -125,7 +129,7 @@ class Diagnosis:
 
     def log_table(self) -> Table:
         d, log = self.details, self.log
-        states = log.n_states or 1
+        states = log.n_states
         single = share(d["single_row_states"])
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
@@ -165,8 +169,6 @@ class Diagnosis:
             "seen/design: below .7 the log has not met the actions that matter to the pair; log those.",
             "z_b: beyond 2 LDE and DRE disagree; believe DRE if the propensities are right.",
         ]
-        if is_large(self.log):
-            notes.append("Beyond 20,000 rows no single rows are looked for; top row says what the largest one carries.")
         if len(self.pairs) > SHOWN:
             notes.append(f"{len(self.pairs) - SHOWN} more pairs, and the states that matter, are in the JSON output.")
         return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
@@ -210,51 +212,26 @@ KNOWN = {
 def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Diagnosis:
     """What the log can and cannot say about the policies; the options are those of `compare`.
 
-    Beyond 20,000 rows single rows and states are no longer looked for that would turn a pair.
+    Of a log of more than 20,000 rows, what drives each pair is looked for in its sample.
     """
-    if isinstance(log, ScannedLog) and not is_large(log):
-        log = log.collect()
-    if is_large(log):
-        return diagnose_large(log, policies, **options)
-    assert isinstance(log, Log)
-    if policies is None and not policies_in(log):
-        return look_at(log, PolicySet(()), log_warnings(log))  # a log can be looked at before there is a policy
-    if len(named_policies(log, policies)) > 1:
-        return examine(compare(log, policies, **options))
-    given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
-    log, resolved = prepare(log, policies, **given)
-    return look_at(log, resolved, (*log_warnings(log), *resolved.warnings))
-
-
-def diagnose_large(log: Log | ScannedLog, policies: Any, **options: Any) -> Diagnosis:
-    """The same from the sums of a pass."""
     alone = policies is None and not policies_in(log)
     if not alone and len(named_policies(log, policies)) > 1:
-        return examine(compare(log, policies, **options, coverage=True))
-    given = {key: options[key] for key in ("behavior", "actions", "unit") if key in options}
-    study = examine_log(log, {"uniform": "uniform"} if alone else policies, **given)
-    assert study.findings is not None
-    found = study.findings
-    coverage = () if alone else tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
-    return look_at_sums(study.log, found, coverage, study.warnings)
+        return examine(compare(log, policies, **options))
+    given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
+    rows = open_rows(log, {"uniform": "uniform"} if alone else policies, **given, size=SAMPLE_ROWS)
+    if alone:  # a log can be looked at before there is a policy
+        return look_at(replace(rows, policies=PolicySet(())), log_warnings(rows.sample))
+    return look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
 
 
 def examine(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
     """The trust panel of a comparison that has been made; of all pairs, or of those among some policies."""
-    basis = result.basis
-    assert basis is not None
-    if basis.findings is None:
-        assert isinstance(result.log, Log)
-        return look_at(result.log, basis.policies, result.warnings, result, among)
-    found = basis.findings.covered()
-    coverage = tuple(Coverage(**found.coverage(k)) for k in range(len(found.policies)))
-    pairs = tuple(check_pairs(result, found, among))
-    return look_at_sums(result.log, found, coverage, result.warnings, pairs)
+    assert result.basis is not None
+    return look_at(result.basis.rows, result.warnings, result, among)
 
 
 def look_at(
-    log: Log,
-    policies: PolicySet,
+    rows: Rows,
     warnings: tuple[str, ...],
     result: Comparison | None = None,
     among: Sequence[str] | None = None,
@@ -262,85 +239,82 @@ def look_at(
     """All that can be said of a log and its policies, and of the pairs where they were compared."""
     from podium.assumption import check_assumption
 
+    sample, policies = rows.sample, rows.policies
     known = None if result is None or result.basis is None else result.basis.judgement.figures.get("gates")
-    gates = Gates(log, policies) if known is None else known
+    gates = Gates(sample, policies) if known is None else known
     pairs = () if result is None else tuple(check_pairs(result, gates, among))
-    other = () if result is None or len(log) > MOST_ROWS else tuple(other_rankings(result, log, policies))
-    coverage = tuple(cover(log, p) for p in policies)
+    coverage = tuple(cover(rows))
     return Diagnosis(
-        log=log,
+        log=rows.log,
         coverage=coverage,
         pairs=pairs,
-        sensitivity=other,
-        assumption=check_assumption(log),
+        sensitivity=() if result is None else tuple(other_rankings(result)),
+        assumption=check_assumption(sample),
         t_p=gates.t_p,
         alarms=(*log_alarms(gates), *policy_alarms(coverage, policies), *pair_alarms(pairs)),
         warnings=warnings,
-        details=log_details(log),
-        engine=log.engine,
+        details=log_details(rows),
+        engine=engine_of(rows.log),
     )
 
 
-def look_at_sums(
-    log: Log | ScannedLog,
-    found: Findings,
-    coverage: tuple[Coverage, ...],
-    warnings: tuple[str, ...],
-    pairs: tuple[PairCheck, ...] = (),
-) -> Diagnosis:
-    """The same from the sums of a pass that was asked for coverage."""
-    from podium.assumption import assumption_from_counts
-
-    add, large = found.sums.add, found.large
-    return Diagnosis(
-        log=log,
-        coverage=coverage,
-        pairs=pairs,
-        sensitivity=(),
-        assumption=assumption_from_counts(
-            large.rows, add["seen_in"], add["distinct"], add["expected"], tuple(log.action_space)
-        ),
-        t_p=found.t_p,
-        alarms=(*log_alarms(found), *policy_alarms(coverage, found.policies)),
-        warnings=warnings,
-        details={
-            "duplicates": large.rows - found.kept("latest"),
-            "unseen_actions": int(np.count_nonzero(large.counts == 0)),
-            "single_row_states": float(add["single"] / add["states"]),
-            "reward_mean": large.centre,
-            "reward_low": large.low,
-            "reward_high": large.high,
-        },
-        engine=large.engine,
-    )
-
-
-def log_details(log: Log) -> dict[str, Any]:
+def log_details(rows: Rows) -> dict[str, Any]:
     """Figures of the log beyond its size."""
-    rows_per_state = np.bincount(log.state_codes)
-    seen = np.bincount(log.action_codes, minlength=log.n_actions)
+    log, facts = rows.log, rows.source.facts()
     return {
-        "duplicates": len(log) - len(log.latest),
-        "unseen_actions": int((seen == 0).sum()),
-        "single_row_states": float((rows_per_state == 1).mean()),
-        "reward_mean": float(log.rewards.mean()),
-        "reward_low": float(log.rewards.min()),
-        "reward_high": float(log.rewards.max()),
+        "duplicates": len(log) - log.distinct,
+        "unseen_actions": int((facts.counts == 0).sum()),
+        "single_row_states": facts.single / log.n_states,
+        "reward_mean": facts.mean,
+        "reward_low": facts.low,
+        "reward_high": facts.high,
     }
 
 
-def cover(log: Log, policy: PolicyRows) -> Coverage:
-    """Coverage of one policy; weights are pi/p where propensities are known, else pi."""
-    weight = policy.logged if log.propensities is None else policy.logged / log.propensities
-    terms = np.abs((log.rewards - log.rewards.mean()) * weight)
-    total, squares = float(weight.sum()), float((weight**2).sum())
-    return Coverage(
-        name=policy.name,
-        mass_on_logged=mass_on_logged(log, policy),
-        ess=total**2 / squares if squares > 0 else 0.0,
-        max_weight=float(weight.max()) / (total / len(log)) if total > 0 else 0.0,
-        top_row_share=float(terms.max() / terms.sum()) if terms.sum() > 0 else 0.0,
-    )
+@dataclass(frozen=True, eq=False)
+class RowShares:
+    """Sums over rows of the absolute terms (r - mean) w of K policies, and the largest: (K,) each."""
+
+    weights: WeightSums
+    total: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, part: Part, mean: float) -> RowShares:
+        """Weights are pi/p where propensities are known, else pi."""
+        estimator = LDE if part.log.propensities is None else DRE
+        every = np.arange(len(part.rows))
+        terms = build_terms(part.log, part.policies, estimator, every, constant(mean, len(every)), shared=mean)
+        carried = np.vstack([np.abs(block) for _, block in terms.blocks()])
+        return cls(WeightSums.of(terms), carried.sum(axis=0), carried.max(axis=0))
+
+    def __add__(self, other: RowShares) -> RowShares:
+        return RowShares(
+            self.weights + other.weights, self.total + other.total, np.maximum(self.largest, other.largest)
+        )
+
+
+def row_shares(parts: Iterable[Part], mean: float) -> RowShares:
+    return reduce(add, (RowShares.of(part, mean) for part in parts))
+
+
+def cover(rows: Rows) -> list[Coverage]:
+    """Coverage of every policy: weights on all rows, the mass on logged actions on the sample."""
+    if not len(rows.policies):
+        return []
+    found = rows.fold(partial(row_shares, mean=rows.source.mean_reward(False)), "coverage")
+    weights, shares = found.weights, found.largest / np.where(found.total > 0, found.total, np.inf)
+    mean = weights.total / weights.rows
+    return [
+        Coverage(
+            name=policy.name,
+            mass_on_logged=mass_on_logged(rows.sample, policy),
+            ess=float(weights.total[k] ** 2 / weights.squares[k]) if weights.squares[k] > 0 else 0.0,
+            max_weight=float(weights.largest[k] / mean[k]) if mean[k] > 0 else 0.0,
+            top_row_share=float(shares[k]),
+        )
+        for k, policy in enumerate(rows.policies)
+    ]
 
 
 def mass_on_logged(log: Log, policy: PolicyRows) -> float:
@@ -350,16 +324,16 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, gates: Signals, among: Sequence[str] | None = None) -> list[PairCheck]:
-    """What every pair (among some policies) hangs on, in the order of the comparison; rows where they are at hand."""
+def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = None) -> list[PairCheck]:
+    """What every pair (among some policies) hangs on, in the order of the comparison."""
     basis = result.basis
     assert basis is not None
     names = basis.policies.names
     i, j = pair_indices(len(names))
     index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
     influence = basis.judgement.figures.get("influence")
-    if influence is None and isinstance(result.log, Log) and basis.findings is None:
-        influence = row_influence(basis.main, len(result.log), basis.units)
+    if influence is None:
+        influence = row_influence(basis.sample_main, len(basis.sample), basis.units)
     checks = []
     wanted = set(names if among is None else among)
     for p in result.pairs:
@@ -368,11 +342,8 @@ def check_pairs(result: Comparison, gates: Signals, among: Sequence[str] | None 
         n = index.get((p.a, p.b), index.get((p.b, p.a)))
         assert n is not None
         sign = 1.0 if (p.a, p.b) in index else -1.0
-        found = Drivers((), (), None)
-        if influence is not None:
-            assert isinstance(result.log, Log)
-            effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
-            found = drivers(result.log, p.difference, effects)
+        effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
+        found = drivers(basis.sample, p.difference, effects, basis.rows.numbers + 1)
         lde, design = float(gates.lde.empirical[n]), float(gates.lde.design[n])
         checks.append(
             PairCheck(
@@ -391,8 +362,11 @@ def check_pairs(result: Comparison, gates: Signals, among: Sequence[str] | None 
     return checks
 
 
-def other_rankings(result: Comparison, log: Log, policies: PolicySet) -> list[Sensitivity]:
-    """The ranking under every method, and under other baselines for those that use one."""
+def other_rankings(result: Comparison) -> list[Sensitivity]:
+    """The ranking under every method, and under other baselines for those that use one, on the sample."""
+    basis = result.basis
+    assert basis is not None
+    log, policies = basis.sample, basis.policies
     learns = all(p.has_full for p in policies) and len(log) > 1 and len(log) * log.n_actions <= MOST_CELLS
     baselines = ["mean", "state"] + (["linear"] if learns else [])
     sign = -1.0 if result.settings["lower_is_better"] else 1.0
@@ -416,7 +390,7 @@ def other_rankings(result: Comparison, log: Log, policies: PolicySet) -> list[Se
 # --- alarms ------------------------------------------------------------------------------------------------------
 
 
-def log_alarms(gates: Signals) -> list[Alarm]:
+def log_alarms(gates: Gates) -> list[Alarm]:
     if abs(gates.t_p) <= ALARM:
         return []
     known = gates.knows != "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,20 +71,28 @@ def without_noise(numbers: Floats, size: Floats | float) -> Floats:
     return np.where(np.abs(numbers) <= TIE * size, 0.0, numbers)
 
 
+def own_terms(terms: RowTerms, part: slice, block: Floats, gain: Floats) -> Floats:
+    """(n, K) row terms with what all policies share on a row, as far as it moves a value."""
+    return block if terms.common is None else block + terms.common[part][:, None] * gain
+
+
 def own_errors(terms: RowTerms, samples: int) -> Floats:
     """(K,) standard errors of the values themselves: of the terms with what all policies share on a row."""
     n, k = len(terms.rows), len(terms.policy)
-    common = np.zeros(n) if terms.common is None else terms.common
     gain = 1 - mean_weights(terms) if terms.common_mean else np.ones(k)
     moments, sums = [], []
     for part, block in terms.blocks():
-        whole = block + common[part][:, None] * gain
-        moments.append(Moments.of(whole))
+        whole = own_terms(terms, part, block, gain)
+        moments.append(Moments.of(whole, paired=False))
         if terms.groups is not None:
             sums.append(GroupSums.of(whole, terms.groups[part], samples, terms.weight(part)))
-    scatter = np.diag(merge(sums).scatter() if sums else merge(moments).scatter)
-    spread = without_noise(np.sqrt(scatter), term_sizes(terms) * np.sqrt(n))
-    return spread * np.sqrt(samples / (samples - 1)) / n if samples > 1 else np.full(k, np.nan)
+    squares = np.diag(merge(sums).scatter()) if sums else merge(moments).squares
+    return error_of(without_noise(np.sqrt(squares), term_sizes(terms) * np.sqrt(n)), n, samples)
+
+
+def error_of(spread: Floats, rows: int, samples: int) -> Floats:
+    """Standard errors of means over `rows` rows, given the root of the centred squares of `samples` pieces."""
+    return spread * np.sqrt(samples / (samples - 1)) / rows if samples > 1 else np.full_like(spread, np.nan)
 
 
 def term_sizes(terms: RowTerms) -> Floats:
@@ -120,24 +128,54 @@ def run_method(terms: RowTerms) -> MethodResult:
     own = np.diag(scatter)[:, None] + np.diag(scatter)[None, :]
     near = (spread <= NEAR * own) | (np.abs(difference) <= NEAR * size)
     difference, spread = repair_cancellation(terms, difference, spread, near, samples)
-    factor = samples / ((samples - 1) * n**2) if samples > 1 else np.nan
-    values = terms.shared + moments.mean
-    if terms.ratio is not None and terms.per_policy is None:  # with every digit
-        values = terms.shared + terms.ratio.level
-    root_mean_square = np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n)
-    summed = root_mean_square + abs(terms.shared) if terms.effective is None else float(np.abs(terms.reward).max())
-    return MethodResult(
-        estimator=terms.estimator,
-        values=without_noise(values, summed),
-        centred=moments.mean,
-        scale=float(root_mean_square.max()),
-        difference=difference,
-        std_error=np.sqrt(np.maximum(spread, 0.0) * factor),
+    result = assemble(
+        terms.estimator,
+        terms.shared,
+        moments.mean,
+        difference,
+        spread,
         rows=n,
         samples=samples,
-        terms=terms,
+        size=np.sqrt(moments.mean**2 + np.diag(moments.scatter) / n),
+        largest=float(np.abs(terms.reward).max()),
         removed=removed_weight(terms),
         effective=terms.effective,
+        level=terms.ratio.level if terms.ratio is not None and terms.per_policy is None else None,
+    )
+    return replace(result, terms=terms)
+
+
+def assemble(
+    estimator: Estimator,
+    shared: float,
+    mean: Floats,
+    difference: Floats,
+    spread: Floats,
+    *,
+    rows: int,
+    samples: int,
+    size: Floats,
+    largest: float,
+    removed: Floats | None,
+    effective: Floats | None,
+    level: Floats | None,
+) -> MethodResult:
+    """One method's result from the mean (K,) of its terms, and the differences and centred squares (K, K) of pairs.
+
+    `size` (K,) is the root mean square of the terms; `level` what a self-normalised method found, with every digit.
+    """
+    values = shared + (mean if level is None else level)
+    return MethodResult(
+        estimator=estimator,
+        values=without_noise(values, size + abs(shared) if effective is None else largest),
+        centred=mean,
+        scale=float(size.max()),
+        difference=difference,
+        std_error=error_of(np.sqrt(np.maximum(spread, 0.0)), rows, samples),
+        rows=rows,
+        samples=samples,
+        removed=removed,
+        effective=effective,
     )
 
 
@@ -338,9 +376,10 @@ def evaluate(
     check_seed(seed)
     from podium.study import estimate_all  # which rests on this module, and on the passes over large logs
 
-    log, resolved, results, unavailable, warnings = estimate_all(
+    rows, results, unavailable = estimate_all(
         log, policies, methods, baseline, normalize, duplicates, behavior, actions, seed
     )
+    log, resolved = rows.log, rows.policies
     values = value_table(resolved.names, [m.name for m in methods], results)
     settings = {
         "estimators": [m.name for m in methods],
@@ -353,7 +392,7 @@ def evaluate(
     }
     errors = error_table(resolved.names, [m.name for m in methods], results)
     freedom = {name: {m: float(found.freedom[k]) for m, found in results.items()} for k, name in enumerate(errors)}
-    warnings = (*warnings, *heavy_rows(resolved.names, results))
+    warnings = (*resolved.warnings, *heavy_rows(resolved.names, results))
     return Estimates(log, resolved.names, values, unavailable, settings, warnings, errors, freedom)
 
 

@@ -48,6 +48,18 @@ def frame_names(frame: Any) -> list[Any]:
     return list(frame.column_names if package_of(frame) == "pyarrow" else frame.columns)
 
 
+def take_rows(states: Any, rows: Any) -> Any:
+    """Some rows of an array or a frame."""
+    if isinstance(states, ColumnTable):
+        return ColumnTable({name: column[rows] for name, column in states.columns.items()})
+    if not is_frame(states):
+        return states[rows]
+    import narwhals as nw
+
+    table = nw.from_native(states, eager_only=True)
+    return table[rows if isinstance(rows, slice) else rows.tolist(), :].to_native()
+
+
 def frame_to_columns(frame: Any) -> dict[str, Column]:
     """The columns of a frame by name."""
     if isinstance(frame, ColumnTable):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Floats, descending, group_sums
+from podium.columns import Codes, Floats, descending, group_sums
 from podium.estimate import MethodResult
 from podium.log import Log
 
@@ -44,12 +44,13 @@ def row_influence(result: MethodResult, rows: int, units: float) -> Floats:
     return influence
 
 
-def drivers(log: Log, difference: float, effects: Floats) -> Drivers:
-    """What drives a difference, given how much it falls without each row (N,)."""
+def drivers(log: Log, difference: float, effects: Floats, numbers: Codes | None = None) -> Drivers:
+    """What drives a difference, given how much it falls without each row (N,); `numbers` names a sample's rows."""
     effects = beyond_rounding(effects)
     by_state = beyond_rounding(group_sums(log.state_codes, effects, log.n_states))
+    labels = range(1, len(log) + 1) if numbers is None else numbers.tolist()
     return Drivers(
-        rows=strongest(difference, effects, range(1, len(log) + 1)),
+        rows=strongest(difference, effects, labels),
         states=strongest(difference, by_state, log.state_labels),
         rows_to_flip=rows_to_flip(difference, effects),
     )

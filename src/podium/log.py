@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from podium.columns import (
     to_array,
 )
 from podium.errors import PodiumError, count, listed, refuse_rows, show_value
-from podium.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame
+from podium.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame, take_rows
 
 FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
@@ -379,6 +379,26 @@ class Log:
             log._set(state_columns=rest, states=states_given(rest, list(rest), self.states))
         return log
 
+    def take(self, rows: slice | Codes) -> Log:
+        """The log of some rows, over the same action space."""
+
+        def picked(values: Any) -> Any:
+            return None if values is None else values[rows]
+
+        states = {name: column[rows] for name, column in self.state_columns.items()}
+        return self._copy(
+            states=take_rows(self.states, rows),
+            state_columns=states,
+            actions=self.actions[rows],
+            action_codes=self.action_codes[rows],
+            rewards=self.rewards[rows],
+            propensities=picked(self.propensities),
+            behavior=picked(self.behavior),
+            times=picked(self.times),
+            units=picked(self.units),
+            columns=PickedColumns(self.columns, rows),
+        )
+
     # --- in and out ----------------------------------------------------------------------------------------
 
     @classmethod
@@ -474,6 +494,23 @@ class Log:
             f"Log ({self.engine}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
             f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {self.logged_by or known[self.knows]}"
         )
+
+
+class PickedColumns(Mapping[str, Column]):
+    """Some rows of named columns, each made when it is asked for."""
+
+    def __init__(self, columns: Mapping[str, Column], rows: slice | Codes) -> None:
+        self.columns, self.rows = columns, rows
+
+    def __getitem__(self, name: str) -> Column:
+        column: Column = self.columns[name][self.rows]
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
 
 @dataclass(frozen=True)

@@ -29,21 +29,31 @@ class Moments:
 
     count: int
     mean: Floats
-    scatter: Floats
+    scatter: Floats  # (K, K); its diagonal (K,) where columns are not paired
 
     @classmethod
-    def of(cls, terms: Floats) -> Moments:
+    def of(cls, terms: Floats, paired: bool = True) -> Moments:
         """The moments of one batch (n, K)."""
+        k = terms.shape[1]
+        if not len(terms):
+            return cls(0, np.zeros(k), np.zeros((k, k) if paired else k))
         mean = terms.mean(axis=0)
         centred = terms - mean
-        return cls(len(terms), mean, centred.T @ centred)
+        return cls(len(terms), mean, centred.T @ centred if paired else np.einsum("nk,nk->k", centred, centred))
 
     def __add__(self, other: Moments) -> Moments:
+        if not self.count or not other.count:
+            return self if self.count else other
         total = self.count + other.count
         step = other.mean - self.mean
         mean = self.mean + step * (other.count / total)
-        scatter = self.scatter + other.scatter + np.outer(step, step) * (self.count * other.count / total)
-        return Moments(total, mean, scatter)
+        square = np.outer(step, step) if self.scatter.ndim == 2 else step * step
+        return Moments(total, mean, self.scatter + other.scatter + square * (self.count * other.count / total))
+
+    @property
+    def squares(self) -> Floats:
+        """(K,) the centred sum of squares of each column."""
+        return np.diag(self.scatter) if self.scatter.ndim == 2 else self.scatter
 
 
 @dataclass(frozen=True, eq=False)

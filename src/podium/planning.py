@@ -12,9 +12,8 @@ where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,7 @@ import numpy as np
 from podium.columns import Floats, descending, group_sums, plain
 from podium.comparison import Comparison
 from podium.display import Table, label_text, number, share, wrap
-from podium.engines.batches import Batch, slices
-from podium.engines.sums import Sums
 from podium.errors import PodiumError
-from podium.large.findings import Findings
 from podium.log import Log
 from podium.markup import join, tag
 from podium.policies import PolicySet
@@ -216,37 +212,6 @@ def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, in
     return tuple(found)
 
 
-def what_to_log_in_passes(found: Findings, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
-    """Actions that carry the variance of the undecided pairs, by one more pass over a large log."""
-    large = found.large
-    if not undecided or not large.full:
-        return ()
-    share = large.counts / large.rows
-    ask = partial(variance_by_action, pairs=tuple(undecided), share=np.maximum(share, 1 / (2 * large.rows)))
-    sums: Sums = large.source.fold(False, ask, "what to log")
-    gap, part = sums.add["gap"], sums.add["part"]
-    some = gap.sum(axis=1) > 0
-    if not some.any():
-        return ()
-    wanted = (gap[some] / gap[some].sum(axis=1, keepdims=True)).mean(axis=0)
-    carried = (part[some] / part[some].sum(axis=1, keepdims=True)).mean(axis=0)
-    return actions_to_log(large.log.action_space, share, wanted, carried)
-
-
-def variance_by_action(batches: Iterable[Batch], pairs: Sequence[tuple[int, int]], share: Floats) -> Sums:
-    """Sums over rows of |g| and g^2 / B for each pair and action."""
-    actions = len(share)
-    total = Sums({name: np.zeros((len(pairs), actions)) for name in ("gap", "part")})
-    for batch in batches:
-        for rows in slices(batch, len(batch.full) * actions):
-            full = [p.full(actions) for p in rows.full]
-            behavior = np.maximum(share if rows.behavior is None else rows.behavior, 1e-12)
-            gaps = [np.abs(full[i] - full[j]) for i, j in pairs]
-            part = [(g**2 / behavior).sum(axis=0) for g in gaps]
-            total = total + Sums({"gap": np.array([g.sum(axis=0) for g in gaps]), "part": np.array(part)})
-    return total
-
-
 def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carried: Floats) -> tuple[LogMore, ...]:
     """The actions that carry the most variance, of those that were logged less often than is best."""
     return tuple(
@@ -256,13 +221,16 @@ def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carrie
     )
 
 
-def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, difference: float) -> Plan:
+def make_plan(result: Comparison, difference: float) -> Plan:
     """The plan that goes with a comparison and the judgement behind it."""
     if not (isinstance(difference, int | float) and np.isfinite(difference) and difference > 0):
         raise PodiumError(
             f"difference must be a positive number; it is {difference!r}",
             hint="name the smallest difference in reward that would matter to you.",
         )
+    basis = result.basis
+    assert basis is not None
+    sample, policies, judgement = basis.sample, basis.policies, basis.judgement
     level = float(result.settings["level"])
     v = planning_variance(judgement)
     n = int(judgement.figures.get("rows", len(result.log)))
@@ -281,15 +249,9 @@ def make_plan(result: Comparison, policies: PolicySet, judgement: Judgement, dif
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
     notes = ["The rows needed presume that more rows are logged as these were."]
     notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
-    found = result.basis.findings if result.basis is not None else None
-    cells = len(policies) * len(result.log) * result.log.n_actions
     more: tuple[LogMore, ...] = ()
-    if found is not None:
-        more = what_to_log_in_passes(found, undecided)
-        notes.append("Beyond 20,000 rows only actions are named, not states.")
-    elif cells <= MOST_CELLS:
-        assert isinstance(result.log, Log)
-        more = what_to_log(result.log, policies, undecided)
+    if len(policies) * len(sample) * sample.n_actions <= MOST_CELLS:
+        more = what_to_log(sample, policies, undecided)
     else:
         notes.append("What to log more of is not worked out for so many rows and actions.")
     if undecided and not all(p.has_full for p in policies):

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from podium.columns import Column, match_label, sort_key
-from podium.engines import AUTO, Engine, Order, check_engine
+from podium.columns import Codes, Column, match_label, sort_key, times_column
+from podium.engines import AUTO, LATEST, ROW, Census, Engine, Keys, check_engine
+from podium.engines.arrow import ArrowReader, array_of, numbers
 from podium.engines.reading import NewActions, Reader
+from podium.engines.sample import SAMPLE_ROWS, BinCounts, draw_rows, unit_bins
 from podium.errors import BadRows, PodiumError, count
 from podium.frames import is_frame
-from podium.log import Log, Roles, assign_roles
+from podium.log import Log, Roles, assign_roles, units_column
+from podium.moments import Moments
 from podium.propensities.loggers import Loggers
 
 if TYPE_CHECKING:
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from podium.engines.arrow import Survey
 
-SMALL = 20_000  # rows up to which a log is read into memory whatever the engine, for the posterior
 HEAD = 8192  # rows from which the forms of the policies are learned
 T = TypeVar("T")
 
@@ -39,15 +41,12 @@ class ScannedLog:
     roles : which column is what
     actions : the action space as it was given; empty for the logged actions, sorted
     behavior : the behaviour policy as it was given, if the log does not hold it
-    n_states, distinct : known once a pass has counted them
     """
 
     engine: Engine
     roles: Roles
     actions: tuple[Any, ...] = ()
     behavior: Any = None
-    n_states: int | None = None
-    distinct: int | None = None
     known: str = ""
 
     # --- what a log is asked --------------------------------------------------------------------------------------
@@ -88,6 +87,20 @@ class ScannedLog:
         """Propensities are estimated from a log in memory, never in passes."""
         return None
 
+    @cached_property
+    def census(self) -> Census:
+        """Exact counts, by the engine's own grouping."""
+        return self.engine.census(self.keys)
+
+    @property
+    def n_states(self) -> int:
+        return self.census.states
+
+    @property
+    def distinct(self) -> int:
+        """How many (state, action) there are."""
+        return self.census.distinct
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "rows": len(self),
@@ -99,11 +112,10 @@ class ScannedLog:
 
     def __repr__(self) -> str:
         known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
-        parts = [count(len(self), "row")]
-        if self.distinct is not None and self.n_states is not None:
-            parts += [f"{self.distinct:,} distinct (state, action)", count(self.n_states, "state")]
-        parts += [count(self.n_actions, "action"), known[self.knows]]
-        return f"Log ({self.engine.name}): " + ", ".join(parts)
+        return (
+            f"Log ({self.engine.name}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
+            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
+        )
 
     # --- variants -------------------------------------------------------------------------------------------------
 
@@ -123,7 +135,7 @@ class ScannedLog:
                 hint="add their mixture as a column propensity, or use engine='memory'.",
             )
         estimate = isinstance(policy, str) and policy.partition(":")[0] == "estimate" and policy not in self.columns
-        if (estimate or hasattr(policy, "belief")) and len(self) > SMALL:
+        if (estimate or hasattr(policy, "belief")) and len(self) > SAMPLE_ROWS:
             raise PodiumError(
                 "propensities are estimated from all rows at once, and this log is read in passes",
                 hint="use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
@@ -145,10 +157,9 @@ class ScannedLog:
     # --- passes ---------------------------------------------------------------------------------------------------
 
     @property
-    def order(self) -> Order:
-        """Rows state by state, the most recent row of a (state, action) last."""
-        names = self.roles.names
-        return Order(self.roles.states, tuple(names[role] for role in ("action", "time") if role in names))
+    def keys(self) -> Keys:
+        """Which rows repeat a state and an action, and which of them is the latest."""
+        return Keys(self.roles.states, self.roles.names["action"], self.roles.names.get("time"))
 
     @property
     def role_columns(self) -> list[str]:
@@ -171,7 +182,7 @@ class ScannedLog:
         read = [names[role] for role in ("action", "reward", "unit") if role in names]
         sound = frozenset([*labels, *shares]) if self.engine.sound(list(labels), shares) else frozenset()
         columns = [h for h in self.role_columns if h in read or h not in sound]
-        found = self.engine.fold(columns, None, SurveyWork(self.roles, sound), "first look")
+        found = self.engine.fold(columns, SurveyWork(self.roles, sound), "first look")
         if found.bad:
             self.refuse(None)
         return found
@@ -180,38 +191,84 @@ class ScannedLog:
     def logged_actions(self) -> tuple[Any, ...]:
         return tuple(sorted(self.survey.actions, key=sort_key))
 
-    def fold(self, reader: Reader, columns: Iterable[str], by_state: bool, function: Callable[..., T], label: str) -> T:
-        """`function` of the kernel's batches, on the engine; what is wrong is told of all rows."""
-        from podium.engines.arrow import ArrowReader, BatchWork, Fault
+    @cached_property
+    def unit_names(self) -> tuple[Any, ...] | None:
+        """The units in order; None where there are none, or too many to name."""
+        if "unit" not in self.roles.names or self.survey.units is None:
+            return None
+        return tuple(sorted(self.survey.units, key=sort_key))
 
-        units = None
-        if "unit" in self.roles.names and self.survey.units is not None:
-            units = tuple(sorted(self.survey.units, key=sort_key))
-        needed = list(dict.fromkeys([*self.kernel_columns(by_state), *columns]))
-        work: BatchWork[T] = BatchWork(ArrowReader(reader, by_state, units), function)
-        found: Any = self.engine.fold(needed, self.order if by_state else None, work, label)  # type: ignore[type-var]
+    def fold(
+        self, reader: ArrowReader, columns: Iterable[str], function: Callable[..., T], label: str, latest: bool
+    ) -> T:
+        """`function` of the parts of the log, on the engine; what is wrong is told of all rows."""
+        from podium.engines.arrow import BatchWork, Fault
+
+        names = self.roles.names
+        own = [names[role] for role in ("action", "reward", "propensity", "unit") if role in names]
+        needed = list(dict.fromkeys([*own, *columns]))
+        work: BatchWork[T] = BatchWork(reader, function)
+        found: Any = self.engine.fold(needed, work, label, self.keys if latest else None)  # type: ignore[type-var]
         if isinstance(found, Fault):
             if isinstance(found.error, BadRows):
                 self.refuse(reader, needed)
             if isinstance(found.error, NewActions):  # all of them, not those of the first batch that has any
-                raise NewActions(self.engine.fold(needed, None, PlayedWork(reader), "looking for actions").in_order())
+                raise NewActions(self.engine.fold(needed, PlayedWork(reader), "looking for actions").in_order())
             raise found.error
         result: T = found
         return result
 
-    def kernel_columns(self, by_state: bool) -> list[str]:
+    @property
+    def mean(self) -> float:
+        """The mean reward; equal rewards are their own mean, since that of many is rounded."""
+        found = self.survey
+        assert found.reward is not None
+        return found.low if found.low == found.high else float(found.reward.mean[0])
+
+    @cached_property
+    def latest_mean(self) -> float:
+        """The mean reward of the latest row of each state and action."""
+        if self.survey.low == self.survey.high:
+            return self.survey.low
+        reward = self.roles.names["reward"]
+        found = self.engine.fold([reward], LatestReward(reward), "latest rows", self.keys)
+        return float(found.mean[0])
+
+    # --- the sample -------------------------------------------------------------------------------------------------
+
+    def draw(self, size: int, seed: int) -> Codes:
+        """The numbers of the rows to look at closely: any, or those of whole units."""
+        unit = self.roles.names.get("unit")
+        if unit is None:
+            return draw_rows(len(self), size, seed)
+        counts = self.engine.fold([unit], BinWork(unit, seed), "units")
+        last = counts.drawn(size)
+        found: RowNumbers = self.engine.fold([unit], BinWork(unit, seed, last), "units of the sample")
+        return found.numbers
+
+    def sampled(self, rows: Codes, actions: tuple[Any, ...], behavior: Any) -> Log:
+        """Some rows in memory, with all their columns."""
+        batch = self.engine.take(list(self.columns), rows, "the sample")
+        log = self.of_batch(batch, actions, behavior)
         names = self.roles.names
-        found = [names[role] for role in ("action", "reward", "propensity", "unit") if role in names]
-        return [*found, *(self.roles.states if by_state else ())]
+        for role, field, read in (("time", "times", times_column), ("unit", "units", units_column)):
+            if role in names:
+                log._set(**{field: read(array_of(batch.column(names[role])), f"column {names[role]!r}")})
+        log._set(engine=self.engine.name)
+        return log
+
+    def of_batch(self, batch: pa.RecordBatch, actions: tuple[Any, ...], behavior: Any = None) -> Log:
+        """Some rows as a log over an action space."""
+        return ArrowReader(Reader({}), self.roles, actions, behavior).log_of(batch)
 
     def head(self, columns: Iterable[str]) -> pa.RecordBatch:
         return self.engine.head(list(dict.fromkeys([*self.role_columns, *columns])), HEAD)
 
-    def refuse(self, reader: Reader | None, columns: Sequence[str] = ()) -> None:
+    def refuse(self, reader: ArrowReader | None, columns: Sequence[str] = ()) -> None:
         """Say what is wrong with the rows, as `podium.Log` and the policies say it; nothing if nothing is."""
         needed = list(dict.fromkeys([*self.role_columns, *columns]))
         work = CheckWork(self.engine.as_memory, self.roles, self.actions, reader)
-        found = self.engine.fold(needed, None, work, "looking for the rows at fault")
+        found = self.engine.fold(needed, work, "looking for the rows at fault")
         if found.faults:
             names = self.roles.names
             first = [names["reward"], *self.roles.states, names["action"]]
@@ -225,7 +282,7 @@ class ScannedLog:
 
     def collect(self) -> Log:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
-        batch = self.engine.fold(list(self.columns), None, collect_rows, "reading").table
+        batch = self.engine.fold(list(self.columns), collect_rows, "reading").table
         columns = self.engine.as_memory(batch)
         names = self.roles.names
         actions = self.actions
@@ -288,12 +345,9 @@ class CheckWork:
     as_memory: Callable[[Any], dict[str, Column]]
     roles: Roles
     actions: tuple[Any, ...]
-    reader: Reader | None
+    reader: ArrowReader | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Faults:
-        from podium.engines import ROW
-        from podium.engines.arrow import ArrowReader
-
         found = Faults({})
         for batch in batches:
             if not batch.num_rows:
@@ -311,8 +365,7 @@ class CheckWork:
                     actions=self.actions,
                 )
                 if self.reader is not None:
-                    for _ in ArrowReader(self.reader, False)(iter([batch])):
-                        pass
+                    self.reader.part(batch)
             except BadRows as error:
                 moved = error.moved(int(batch.column(ROW)[0].as_py()))
                 found = found + Faults({(error.what, error.rule): moved})
@@ -340,23 +393,68 @@ class Played:
 class PlayedWork:
     """What the policies play that the action space lacks."""
 
-    reader: Reader
+    reader: ArrowReader
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Played:
-        from podium.engines import ROW
-        from podium.engines.arrow import log_of_batch
-
         found = Played({})
         for batch in batches:
             if batch.num_rows:
                 try:
-                    log = log_of_batch(self.reader, batch)
+                    log = self.reader.log_of(batch)
                 except NewActions as error:
                     played: Mapping[str, Sequence[Any]] = error.played
                 else:
-                    played = self.reader.played(batch.column(ROW).to_numpy(zero_copy_only=False), log)
+                    played = self.reader.reader.played(batch.column(ROW).to_numpy(zero_copy_only=False), log)
                 found = found + Played({name: frozenset(labels) for name, labels in played.items()})
         return found
+
+
+@dataclass(frozen=True)
+class LatestReward:
+    """The rewards of the latest row of each state and action."""
+
+    reward: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Moments:
+        found = Moments.of(np.zeros((0, 1)))
+        for batch in batches:
+            values = numbers(batch.column(self.reward))
+            assert values is not None
+            found = found + Moments.of(values[batch.column(LATEST).to_numpy(zero_copy_only=False)][:, None])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class RowNumbers:
+    """Numbers of rows, in order."""
+
+    numbers: Codes
+
+    def __add__(self, other: RowNumbers) -> RowNumbers:
+        return RowNumbers(np.concatenate([self.numbers, other.numbers]))
+
+
+@dataclass(frozen=True)
+class BinWork:
+    """Rows per bin of units; with `last`, the numbers of the rows whose units are in the bins before it."""
+
+    unit: str
+    seed: int
+    last: int | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Any:
+        found: Any = BinCounts.of(np.zeros(0, dtype=np.int64)) if self.last is None else RowNumbers(NO_ROWS)
+        for batch in batches:
+            bins = unit_bins(array_of(batch.column(self.unit)), self.seed)
+            if self.last is None:
+                found = found + BinCounts.of(bins)
+            else:
+                rows = batch.column(ROW).to_numpy(zero_copy_only=False)
+                found = found + RowNumbers(rows[bins < self.last])
+        return found
+
+
+NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 def scan_log(

@@ -13,14 +13,10 @@ from podium.columns import Floats, descending, group_sums
 from podium.comparison import Basis, Comparison, Pair
 from podium.diagnostics import Diagnosis, PairCheck, examine
 from podium.display import label_text
-from podium.engines.sums import Sums
 from podium.estimators import Estimator
-from podium.large.findings import Findings
-from podium.large.glance import by_state, policies_at_a_glance
 from podium.log import Log
 from podium.planning import POWERS, Plan, PlannedPair, detectable, make_plan, planning_variance
 from podium.policies import PolicyRows
-from podium.states import StateComparison
 from podium.verdicts.pairs import pair_indices
 
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
@@ -70,21 +66,9 @@ class Sights:
         return self.result.basis
 
     @property
-    def found(self) -> Findings | None:
-        """The sums of a log that was read in passes."""
-        return self.basis.findings
-
-    @cached_property
-    def _glance(self) -> Sums:
-        assert self.found is not None
-        return policies_at_a_glance(self.found.large)
-
-    @cached_property
-    def _by_state(self) -> StateComparison | None:
-        assert self.found is not None
-        settings, rule = self.result.settings, self.result.settings["duplicates"]
-        kept = None if rule == "by method" else str(rule)
-        return by_state(self.found.large, self.basis.main.estimator, kept, bool(settings["lower_is_better"]))
+    def sample(self) -> Log:
+        """The rows that are looked at: all of them where they are few."""
+        return self.basis.sample
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -107,15 +91,14 @@ class Sights:
         """The smallest difference that matters, rounded to one digit where nobody named it; None without any spread."""
         if self.difference is not None:
             return float(self.difference)
-        log, found = self.result.log, self.found
-        spread = SMALL * float(log.rewards.std() if isinstance(log, Log) else spread_of(found))
+        spread = SMALL * float(self.sample.rewards.std())
         return float(f"{spread:.0e}") if spread > 0 else None
 
     @cached_property
     def plan(self) -> Plan | None:
         if self.matters is None:
             return None
-        return make_plan(self.result, self.basis.policies, self.basis.judgement, self.matters)
+        return make_plan(self.result, self.matters)
 
     @cached_property
     def _planned(self) -> dict[frozenset[str], PlannedPair]:
@@ -137,11 +120,8 @@ class Sights:
         """The candidate that made the log, if one did: it plays the logged actions with the propensities."""
         if self.result.log.knows == "none":
             return None
-        if isinstance(self.result.log, Log):
-            p = self.result.log.propensities
-            apart = [float(np.abs(q.logged - p).max()) for q in self.basis.policies]
-        else:
-            apart = self._glance.top["apart"].tolist()
+        p = self.sample.propensities
+        apart = [float(np.abs(q.logged - p).max()) for q in self.basis.policies]
         proxies = (q.proxy for q in self.basis.policies)  # those have no probabilities to be equal
         names = self.basis.policies.names
         same = (n for n, gap, proxy in zip(names, apart, proxies, strict=True) if gap <= SAME and not proxy)
@@ -156,27 +136,16 @@ class Sights:
     @cached_property
     def actions(self) -> ActionUse:
         """Which actions were logged, and which each policy wants."""
-        log = self.result.log
-        if isinstance(log, Log):
-            shares = np.bincount(log.action_codes, minlength=log.n_actions) / len(log)
-            wanted = {p.name: wanted_actions(p, log.n_actions) for p in self.basis.policies}
-        else:
-            assert self.found is not None
-            shares, plays = self.found.large.counts / len(log), self._glance.add.get("plays")
-            names = self.basis.policies.names
-            wanted = {name: None if plays is None else plays[k] / len(log) for k, name in enumerate(names)}
+        log, facts = self.sample, self.basis.rows.source.facts()
+        shares = facts.counts / facts.counts.sum()
+        wanted = {p.name: wanted_actions(p, log.n_actions) for p in self.basis.policies}
         ordered = {name: wanted[name] for name in self.result.ranking}
         return ActionUse(tuple(label_text(a) for a in log.action_space), shares, ordered)
 
     @cached_property
     def weights(self) -> dict[str, Floats]:
-        """Policy -> QUANTILES of its weights pi/p, or pi without propensities, relative to their mean.
-
-        Empty for a log that is not in memory.
-        """
-        if not isinstance(self.result.log, Log):
-            return {}
-        p = self.result.log.propensities
+        """Policy -> QUANTILES of its weights pi/p, or pi without propensities, relative to their mean."""
+        p = self.sample.propensities
         found = {}
         for policy in self.basis.policies:
             weight = policy.logged if p is None else policy.logged / p
@@ -184,24 +153,11 @@ class Sights:
             found[policy.name] = np.quantile(weight / mean if mean > 0 else weight, QUANTILES)
         return {name: found[name] for name in self.result.ranking}
 
-    def states(self, a: str, b: str) -> StateView | None:
-        """Two policies state by state, by the method behind the scores; None where that cannot be had in passes.
-
-        Of a large log, the 20,000 states with the most rows.
-        """
-        if self.found is not None:
-            view, names = self._by_state, self.basis.policies.names
-            if view is None:
-                return None
-            method = self.basis.main.estimator
-            method = method if method.linear else method.counterpart  # what passes can show of single states
-            units = method.reward_units(self.found.large.actions, self.basis.policies.proxies)
-            gap = units * (view.values[:, names.index(a)] - view.values[:, names.index(b)])
-            return StateView([*view.states], view.rows, gap, method.name, view.every, self.state_unit(method))
+    def states(self, a: str, b: str) -> StateView:
+        """Two policies state by state, by the method behind the scores."""
         sums, sizes = self._state_sums([(a, b)])
-        log, kept = self.result.log, sizes > 0
-        assert isinstance(log, Log)
-        labels = [label for label, is_kept in zip(log.state_labels, kept, strict=True) if is_kept]
+        kept = sizes > 0
+        labels = [label for label, is_kept in zip(self.sample.state_labels, kept, strict=True) if is_kept]
         differences = self.basis.units * sums[kept, 0] / sizes[kept]
         method = self.basis.main.estimator
         return StateView(labels, sizes[kept], differences, method.name, len(labels), self.state_unit(method))
@@ -214,10 +170,7 @@ class Sights:
     def state_shares(self) -> dict[tuple[str, str], tuple[float, float]]:
         """Pair -> shares of states in which a is above b, and below; empty where there are too many states."""
         pairs = [(p.a, p.b) for p in self.pairs]
-        if self.found is not None:
-            return {} if self._by_state is None else shares_in_passes(self._by_state, pairs)
-        assert isinstance(self.result.log, Log)
-        if len(pairs) * self.result.log.n_states > MOST_CELLS:
+        if len(pairs) * self.sample.n_states > MOST_CELLS:
             return {}
         sign = -1.0 if self.result.settings["lower_is_better"] else 1.0
         shares = {}
@@ -232,8 +185,7 @@ class Sights:
 
     def _state_sums(self, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, Floats]:
         """(S, P) sums over the rows of each state of the differences of pairs, and (S,) the rows."""
-        terms, log, names = self.basis.main.terms, self.result.log, self.basis.policies.names
-        assert isinstance(log, Log)
+        terms, log, names = self.basis.sample_main.terms, self.sample, self.basis.policies.names
         assert terms is not None
         codes = log.state_codes[terms.rows]
         sums = np.zeros((log.n_states, len(pairs)))
@@ -267,21 +219,3 @@ def wanted_actions(policy: PolicyRows, n_actions: int) -> Floats | None:
     if policy.chosen is not None:
         return np.asarray(np.bincount(policy.chosen, minlength=n_actions) / len(policy.chosen))
     return None if policy.matrix is None else np.asarray(policy.matrix.mean(axis=0))
-
-
-def spread_of(found: Findings | None) -> float:
-    """The standard deviation of the rewards of a log read in passes."""
-    assert found is not None
-    return float(np.sqrt(found.large.variance))
-
-
-def shares_in_passes(
-    view: StateComparison, pairs: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """Pair -> shares of states in which a is above b, and below."""
-    index = {pair: n for n, pair in enumerate(view.pairs)}
-    shares = {}
-    for a, b in pairs:
-        below, _, above = view.shares[index[(a, b) if (a, b) in index else (b, a)]]
-        shares[a, b] = (float(above), float(below)) if (a, b) in index else (float(below), float(above))
-    return shares

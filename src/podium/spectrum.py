@@ -14,13 +14,14 @@ from podium.baselines import check_baseline, describe_baseline
 from podium.compare import rank_scores
 from podium.comparison import Comparison
 from podium.display import Table, number, wrap
+from podium.engines.rows import open_rows
+from podium.engines.sample import SAMPLE_ROWS
 from podium.errors import BaselineRefused, PodiumError, Unavailable
-from podium.estimate import TIE, MethodResult, check_level, check_seed, prepare, try_methods
+from podium.estimate import TIE, MethodResult, check_level, check_seed, try_methods
 from podium.estimators import Estimator, find_estimators
-from podium.large import is_large
 from podium.log import Log
+from podium.passes import run_methods
 from podium.scan import ScannedLog
-from podium.study import estimate_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -279,54 +280,37 @@ def spectrum(
     wanted = list(baselines) if isinstance(baselines, Sequence) and not isinstance(baselines, str) else [baselines]
     for baseline in wanted:
         check_baseline(baseline)
-    if isinstance(log, ScannedLog) and not is_large(log):
-        log = log.collect()
-    seen: dict[str, Any] = {}
-    if not isinstance(log, Log | ScannedLog) or not is_large(log):
-        assert not isinstance(log, ScannedLog)
-        log, resolved = prepare(log, policies, behavior, actions, unit, seed)
-        seen |= {"log": log, "names": resolved.names, "warnings": resolved.warnings}
-        run: Run = partial(try_methods, log, resolved, seed=seed)
-    else:
-        log = log if unit is None else log.with_units(unit)
-
-        def in_passes(some: Sequence[Estimator], baseline: Any) -> Ran:
-            known, held, results, reasons, said = estimate_all(
-                log, policies, some, baseline, "rows", None, behavior, actions, seed
-            )
-            seen.update({"log": known, "names": held.names, "warnings": said})
-            return results, reasons
-
-        run = in_passes
-    places, missing = chart(run, methods, wanted, lambda: seen["names"], lower_is_better, level)
+    rows = open_rows(log, policies, behavior, actions, unit, seed, size=SAMPLE_ROWS)
+    run: Run = partial(run_methods, rows, seed=seed)
+    names = rows.policies.names
+    places, missing = chart(run, methods, wanted, names, lower_is_better, level)
     if not places:
         raise PodiumError(missing[0].reason, hint="no method can be used on this log.")
     settings = {
         "baselines": [describe_baseline(b) for b in wanted],
         "level": float(level),
         "lower_is_better": lower_is_better,
-        "unit": unit or (log.header("unit") if isinstance(log, Log) and log.units is not None else None),
+        "unit": rows.log.header("unit") if rows.sample.units is not None else None,
         "seed": seed,
     }
-    return Spectrum(seen["log"], seen["names"], places, missing, settings, seen["warnings"])
+    return Spectrum(rows.log, names, places, missing, settings, rows.policies.warnings)
 
 
-def spectrum_of(result: Comparison) -> Spectrum | None:
-    """The map of a comparison's own log and policies; None where the log was read in passes."""
-    log, basis, s = result.log, result.basis, result.settings
-    if basis is None or basis.findings is not None or not isinstance(log, Log):
-        return None
-    run = partial(try_methods, log, basis.policies, seed=s["seed"])
-    names, lower = basis.policies.names, bool(s["lower_is_better"])
-    places, missing = chart(run, find_estimators("all"), ["mean", "linear"], lambda: names, lower, float(s["level"]))
-    return Spectrum(log, names, places, missing, s, ())
+def spectrum_of(result: Comparison) -> Spectrum:
+    """The map of a comparison's own log and policies; of its sample where the log is large."""
+    assert result.basis is not None
+    log, policies, s = result.basis.sample, result.basis.policies, result.settings
+    run = partial(try_methods, log, policies, seed=s["seed"])
+    lower = bool(s["lower_is_better"])
+    places, missing = chart(run, find_estimators("all"), ["mean", "linear"], policies.names, lower, float(s["level"]))
+    return Spectrum(log, policies.names, places, missing, s, ())
 
 
 def chart(
     run: Run,
     methods: Sequence[Estimator],
     baselines: Sequence[Any],
-    names: Callable[[], Sequence[str]],
+    names: Sequence[str],
     lower_is_better: bool,
     level: float,
 ) -> tuple[tuple[Place, ...], tuple[Missing, ...]]:
@@ -342,7 +326,7 @@ def chart(
         except (Unavailable, BaselineRefused) as error:  # such as policies that are known only at the logged actions
             missing += [Missing(e.name, label, error.message) for e in some]
             continue
-        row = [place_of(label, r, names(), sign, level) for r in results.values()]
+        row = [place_of(label, r, names, sign, level) for r in results.values()]
         places += sorted(row, key=lambda p: WEIGHTINGS.index(p.weighting))
         missing += [Missing(name, label, reason) for name, reason in reasons.items()]
     modelled = any(p.weighting == "none" for p in places)  # then nobody asks for the mean as a model

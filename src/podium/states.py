@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from podium.baselines import describe_baseline
-from podium.columns import Floats, group_sums, plain, to_array
+from podium.baselines import describe_baseline, take_baseline
+from podium.columns import Floats, group_sums, to_array
 from podium.display import Table, label_text, number, share, wrap
+from podium.engines.rows import open_rows
+from podium.engines.sample import SAMPLE_ROWS
 from podium.errors import PodiumError
-from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, prepare
+from podium.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, engine_of
 from podium.estimators import Estimator, find_estimator
-from podium.large import Large, is_large, open_large, with_every_action
-from podium.large.bystate import LISTED, StateTable, gaps_of, table_of_states
-from podium.large.findings import kept_by
 from podium.log import Log
 from podium.markup import tag
 from podium.moments import GroupSums, merge
 from podium.scan import ScannedLog
-from podium.study import in_passes, own_warnings, term_baseline
-from podium.terms import no_propensities, row_terms
+from podium.study import needs_all_at_once
+from podium.terms import row_terms
 from podium.verdicts.pairs import pair_indices
 
 SHOWN = 20
@@ -45,7 +43,7 @@ class StateComparison:
     warnings: tuple[str, ...]
     shares: Floats  # (P, 3) of all states, in which the first policy of a pair is below, equal, above
     median_rows: float
-    every: int  # how many states there are; of more than are listed, `states` holds those with the most rows
+    sample: int | None = None  # rows of the sample that the states come from; None where they come from all rows
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -70,6 +68,7 @@ class StateComparison:
                 for i, state in enumerate(self.states)
             ],
             "share_below_minus_delta": self.share_below_minus_delta,
+            "sample": None if self.sample is None else {"rows": self.sample, "of": len(self.log)},
             "shares": {
                 key: {"above": s[2], "below": s[0], "equal": s[1]}
                 for key, s in zip(keys, self.shares.tolist(), strict=True)
@@ -115,12 +114,14 @@ class StateComparison:
             ]
             for i in order
         ]
-        title = f"States with the most rows ({len(order)} of {self.every:,})"
+        title = f"States with the most rows ({len(order)} of {len(self.states):,})"
         return Table(title, ["state", "rows", *many], rows, align="lr" + "r" * len(many))
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         header = wrap(repr(self.log), width, "")
         header += f"\nPer state by {self.settings['estimator']} with baseline {self.settings['baseline']}"
+        if self.sample is not None:
+            header += f"\nFrom a random sample of {self.sample:,} of the {len(self.log):,} rows"
         parts = [header, *(wrap(f"Warning: {w}", width, "") for w in self.warnings)]
         return "\n\n".join([*parts, self.states_table().text(width, bold), self.summary_table().text(width, bold)])
 
@@ -176,23 +177,18 @@ def compare_states(
             f"delta must not be negative; it is {delta!r}",
             hint="it is a threshold on a product of differences.",
         )
-    if isinstance(log, ScannedLog) and not is_large(log):
-        log = log.collect()
-    by_neighbours = isinstance(baseline, str) and baseline == "state"
-    if by_neighbours and isinstance(log, ScannedLog):
-        raise PodiumError(
-            'the baseline "state" is for single states of logs in memory, or of up to 20,000 rows', hint='use "mean".'
-        )
-    if not by_neighbours and in_passes(log, baseline, normalize, None):
-        opened = partial(open_large, log, policies, baseline, behavior, actions, label_states=True, seed=seed)
-        return with_every_action(
-            lambda late: states_in_passes(
-                opened(late=late), method, baseline, duplicates, true_values, delta, lower_is_better, seed
-            )
-        )
-    assert not isinstance(log, ScannedLog)
-    log, resolved = prepare(log, policies, behavior, actions, seed=seed)
-    terms = row_terms(log, resolved, method, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
+    at_once = needs_all_at_once(log, baseline, normalize, policies)
+    rows = open_rows(log, policies, behavior, actions, None, seed, size=SAMPLE_ROWS, at_once=at_once)
+    shown, log, resolved = rows.log, rows.sample, rows.policies
+    terms = row_terms(
+        log,
+        resolved,
+        method,
+        take_baseline(baseline, rows.drawn),
+        normalize=normalize,
+        duplicates=duplicates,
+        seed=seed,
+    )
     states = log.state_codes[terms.rows]
     sums = merge(GroupSums.of(block, states[part], log.n_states) for part, block in terms.blocks())
     shared = np.full(log.n_states, terms.shared)
@@ -210,9 +206,10 @@ def compare_states(
         products = gaps * (truth[:, left] - truth[:, right])
         share = float(np.mean(products <= -delta if delta > 0 else products < 0))
     signs = np.sign(gaps) * (-1 if lower_is_better else 1)
-    settings = state_settings(method, baseline, normalize, duplicates, delta, lower_is_better, log.engine, seed)
+    settings = state_settings(method, baseline, normalize, duplicates, delta, lower_is_better, engine_of(shown), seed)
     return StateComparison(
-        log=log,
+        log=shown,
+        sample=None if rows.whole else len(log),
         policies=resolved.names,
         states=tuple(log.state_labels),
         rows=sums.sizes,
@@ -223,8 +220,14 @@ def compare_states(
         warnings=resolved.warnings,
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
-        every=log.n_states,
     )
+
+
+def gaps_of(corrections: Floats, i: Any, j: Any, tie: float) -> Floats:
+    """(S, P) differences, 0 where only rounding keeps them from it."""
+    gaps: Floats = corrections[:, i] - corrections[:, j]
+    gaps[np.abs(gaps) <= tie * np.abs(corrections).max(axis=1, keepdims=True)] = 0.0
+    return gaps
 
 
 def refuse_ratios(method: Estimator) -> None:
@@ -256,64 +259,6 @@ def state_settings(
         "engine": engine,
         "seed": seed,
     }
-
-
-def states_in_passes(
-    large: Large,
-    method: Estimator,
-    baseline: Any,
-    duplicates: str | None,
-    true_values: Any,
-    delta: float,
-    lower_is_better: bool,
-    seed: int,
-) -> StateComparison:
-    """The same for a large log: all states are counted, and up to 20,000 of them listed."""
-    if not method.linear:
-        raise PodiumError(
-            f"{method.name} state by state is for logs of up to 20,000 rows", hint=f"use {method.counterpart.name}."
-        )
-    if method.uses_propensity and large.knows == "none":
-        raise no_propensities(method)
-    kept = kept_by(method, duplicates)
-    k = len(large.policies)
-    constant = term_baseline(large, method, kept)
-    ask = partial(table_of_states, policies=k, weighted=method.uses_propensity, kept=kept, constant=constant, tie=TIE)
-    table: StateTable = large.source.fold(True, ask, "state by state")
-    table = table.largest()
-    table = table.take(table.order())
-    left, right = pair_indices(k)
-    gaps = gaps_of(table.corrections, left, right, TIE)
-    columns = [[plain(x) for x in column] for column in table.labels]
-    labels = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
-    share = None
-    if true_values is not None:
-        if table.states > len(labels):
-            raise PodiumError(
-                f"true_values is for logs of up to {LISTED:,} states; this one has {table.states:,}",
-                hint="leave it out, or compare a sample of the states.",
-            )
-        truth = check_truth(true_values, labels, k)
-        products = gaps * (truth[:, left] - truth[:, right])
-        share = float(np.mean(products <= -delta if delta > 0 else products < 0))
-    sign = -1 if lower_is_better else 1
-    log = large.log
-    if isinstance(log, ScannedLog):
-        log = replace(log, n_states=table.states, distinct=table.distinct)
-    return StateComparison(
-        log=log,
-        policies=large.policies.names,
-        states=tuple(labels),
-        rows=table.rows,
-        values=table.corrections + table.shared[:, None],
-        signs=np.sign(gaps) * sign,
-        share_below_minus_delta=share,
-        settings=state_settings(method, baseline, "rows", duplicates, delta, lower_is_better, large.engine, seed),
-        warnings=own_warnings(large),
-        shares=(table.signs if sign > 0 else table.signs[:, ::-1]) / table.states,
-        median_rows=table.median_rows,
-        every=table.states,
-    )
 
 
 def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Floats:

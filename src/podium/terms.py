@@ -42,10 +42,17 @@ class RowTerms:
     common: Floats | None = None  # (n,) how a row moves what all policies share
     common_mean: bool = False  # which is the mean reward: a value moves by 1 - mean(w) times as much
     effective: Floats | None = None  # (K,) effective rows (or units) of self-normalised methods: (sum w)^2 / sum w^2
+    total: int = 0  # rows of the whole log that these are part of; 0: these are all
 
     @property
     def whole(self) -> bool:
         return len(self.rows) == len(self.policy[0])
+
+    def slices(self) -> Iterator[tuple[slice, slice | Codes]]:
+        """Stretches of the kept rows, and where they are among all rows."""
+        for start in range(0, len(self.rows), BLOCK):
+            part = slice(start, min(start + BLOCK, len(self.rows)))
+            yield part, part if self.whole else self.rows[part]
 
     def weight(self, part: slice) -> Floats | None:
         """How much each row counts in the average: by its state's size where states are averaged, else 1."""
@@ -58,10 +65,8 @@ class RowTerms:
         """
         every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
         chosen = every if pairs is None else pairs
-        for start in range(0, len(self.rows), BLOCK):
-            part = slice(start, min(start + BLOCK, len(self.rows)))
-            where = part if self.whole else self.rows[part]
-            columns = np.empty((part.stop - start, len(chosen)))
+        for part, where in self.slices():
+            columns = np.empty((part.stop - part.start, len(chosen)))
             for j, (a, b) in enumerate(chosen):
                 columns[:, j] = self.column(a, part, where)
                 if b is not None:
@@ -90,7 +95,7 @@ class RowTerms:
         level = self.ratio.level[k] - self.ratio.shift[k]
         own = level if self.base_scale is None else level * self.base_scale[part]
         groups = None if self.groups is None else self.groups[part]
-        column: Floats = own + self.ratio.deviation(k, residual, weight, len(self.rows), groups)
+        column: Floats = own + self.ratio.deviation(k, residual, weight, self.total or len(self.rows), groups)
         return column
 
     def weights(self, k: int, part: slice, where: slice | Codes) -> Floats:
@@ -139,9 +144,7 @@ def row_terms(
     """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
     if estimator.rule == "steps":
         return step_terms(log, policies, estimator)
-    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
-    divided = bool(ratios) and len(ratios) == len(policies)  # pi/p was given, free of underflow
-    if estimator.uses_propensity and log.propensities is None and not divided:
+    if estimator.uses_propensity and log.propensities is None and not given_ratios(policies, estimator):
         raise no_propensities(estimator)
     rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
     # A self-normalised method gives the same with any constant; the mean keeps its digits.
@@ -149,19 +152,58 @@ def row_terms(
     fitted = fit_baseline(baseline if estimator.uses_baseline else constant, log, rows, seed)
     if estimator.rule == "none" and fitted.matrix is None and fitted.averages is None:
         raise no_model(baseline)
-    scale, base_scale = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
-    per_policy, shared = None, 0.0
+    scales = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
+    groups = None
+    if log.units is not None:
+        groups = factorize(log.units[rows])[0]
+    elif normalize == "states":
+        groups = log.state_codes[rows]
     if fitted.matrix is not None:
-        if not any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all
-            shared = float(fitted.logged.mean())
-            fitted = BaselineRows(fitted.logged, fitted.matrix - shared)
-        per_policy = baseline_averages(fitted, policies, rows, baseline)
+        refuse_partial(policies, baseline)
+    terms = build_terms(
+        log,
+        policies,
+        estimator,
+        rows,
+        fitted,
+        scales=scales,
+        groups=groups,
+        common_mean=moves_with_mean(estimator, baseline),
+    )
+    return self_normalize(terms, policies.names) if estimator.self_normalized else terms
+
+
+def moves_with_mean(estimator: Estimator, baseline: Any) -> bool:
+    """Whether the baseline is the mean reward, which every row moves."""
+    return estimator.uses_baseline and isinstance(baseline, str) and baseline == "mean"
+
+
+def build_terms(
+    log: Log,
+    policies: PolicySet,
+    estimator: Estimator,
+    rows: Codes,
+    fitted: BaselineRows,
+    *,
+    shared: float | None = None,
+    scales: tuple[Floats | None, Floats | None] = (None, None),
+    groups: Codes | None = None,
+    common_mean: bool = False,
+) -> RowTerms:
+    """The terms of some rows, given their baseline; `shared` is what all policies share, by default on these rows."""
+    scale, base_scale = scales
+    per_policy = None
+    if fitted.matrix is not None:
+        if any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all; scores do not
+            shared = 0.0
+        shared = float(fitted.logged.mean()) if shared is None else shared
+        centred = fitted.matrix - shared
+        per_policy = tuple(p.average(centred, rows) for p in policies)
     elif fitted.averages is not None:
-        shared = float(fitted.logged.mean())
+        shared = float(fitted.logged.mean()) if shared is None else shared
         per_policy = tuple(fitted.averages[name] - shared for name in policies.names)
-    else:
+    elif shared is None:
         shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
-    common_mean = estimator.uses_baseline and isinstance(baseline, str) and baseline == "mean"
     common = None
     if common_mean:
         common = log.rewards[rows] - shared
@@ -169,20 +211,15 @@ def row_terms(
         common = fitted.logged - shared
     if common is not None and base_scale is not None:
         common = common * base_scale
-    groups = None
-    if log.units is not None:
-        groups = factorize(log.units[rows])[0]
-    elif normalize == "states":
-        groups = log.state_codes[rows]
-    terms = RowTerms(
+    ratios = given_ratios(policies, estimator)
+    weighted = estimator.uses_propensity and not ratios and log.propensities is not None
+    return RowTerms(
         estimator=estimator,
         rows=rows,
         reward=log.rewards[rows],
         baseline=without_rounding(fitted.logged, log.rewards[rows]),
-        policy=ratios if divided else tuple(p.logged for p in policies),
-        propensity=log.propensities[rows]
-        if estimator.uses_propensity and not divided and log.propensities is not None
-        else None,
+        policy=ratios or tuple(p.logged for p in policies),
+        propensity=log.propensities[rows] if weighted and log.propensities is not None else None,
         per_policy=per_policy,
         shared=shared,
         scale=scale,
@@ -191,7 +228,12 @@ def row_terms(
         common=common,
         common_mean=common_mean,
     )
-    return self_normalize(terms, policies.names) if estimator.self_normalized else terms
+
+
+def given_ratios(policies: PolicySet, estimator: Estimator) -> tuple[Floats, ...]:
+    """pi/p of every policy, free of underflow, where all were given; else nothing."""
+    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
+    return ratios if len(ratios) == len(policies) else ()
 
 
 def no_propensities(estimator: Estimator) -> Unavailable:
@@ -234,35 +276,73 @@ def effective_rows(given: Sequence[float | None]) -> Floats | None:
     return np.array(known) if len(known) == len(given) else None
 
 
+@dataclass(frozen=True, eq=False)
+class WeightSums:
+    """Sums over rows of the weights (K,) of a method, of weights times what the baseline leaves, of their squares, and
+    the largest weight."""
+
+    rows: int
+    total: Floats
+    level: Floats
+    squares: Floats
+    largest: Floats
+    units: Floats | None = None  # (J, K) sums of each unit
+
+    @classmethod
+    def of(cls, terms: RowTerms, units: int = 0) -> WeightSums:
+        k_all = range(len(terms.policy))
+        total, level, squares, largest = (np.zeros(len(k_all)) for _ in range(4))
+        held = np.zeros((units, len(k_all))) if units else None
+        for part, where in terms.slices():
+            residual = terms.reward[part] - terms.baseline[part]
+            for k in k_all:
+                weight = terms.weights(k, part, where)
+                total[k] += weight.sum()
+                level[k] += weight @ residual
+                squares[k] += weight @ weight
+                largest[k] = max(largest[k], weight.max())
+                if held is not None and terms.groups is not None:
+                    held[:, k] += group_sums(terms.groups[part], weight, units)
+        return cls(len(terms.rows), total, level, squares, largest, held)
+
+    def __add__(self, other: WeightSums) -> WeightSums:
+        return WeightSums(
+            self.rows + other.rows,
+            self.total + other.total,
+            self.level + other.level,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+            None if self.units is None or other.units is None else self.units + other.units,
+        )
+
+    def ratio(self, estimator: Estimator, names: Sequence[str]) -> tuple[Ratio, Floats]:
+        """What a self-normalised method divides by, and the effective rows (or units) of every policy."""
+        total = refuse_weightless(estimator, self.total, names)
+        shares = None if self.units is None else self.units / total
+        effective = total**2 / self.squares if shares is None else 1 / (shares**2).sum(axis=0)
+        return Ratio(self.level / total, total / self.rows, shares, np.zeros(len(names))), effective
+
+
 def self_normalize(terms: RowTerms, names: Sequence[str]) -> RowTerms:
     """The terms with the weighted mean of what the baseline leaves of the rewards, of every policy."""
-    n, k_all = len(terms.rows), range(len(names))
-    total, level, squares = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names))
-    units = None if terms.groups is None else np.zeros((int(terms.groups.max()) + 1, len(names)))
-    for start in range(0, len(terms.rows), BLOCK):
-        part = slice(start, min(start + BLOCK, len(terms.rows)))
-        where = part if terms.whole else terms.rows[part]
-        residual = terms.reward[part] - terms.baseline[part]
-        for k in k_all:
-            weight = terms.weights(k, part, where)
-            total[k] += weight.sum()
-            level[k] += weight @ residual
-            squares[k] += weight @ weight
-            if units is not None and terms.groups is not None:
-                units[:, k] += group_sums(terms.groups[part], weight, len(units))
-    total = refuse_weightless(terms.estimator, total, names)
-    shares = None if units is None else units / total
-    effective = total**2 / squares if shares is None else 1 / (shares**2).sum(axis=0)
-    ratio = Ratio(level / total, total / n, shares, np.zeros(len(names)))
+    units = 0 if terms.groups is None else int(terms.groups.max()) + 1
+    ratio, effective = WeightSums.of(terms, units).ratio(terms.estimator, names)
     terms = replace(terms, ratio=ratio, effective=effective)
-    found = np.zeros(len(names))
-    for start in range(0, n, BLOCK):
-        part = slice(start, min(start + BLOCK, n))
-        where = part if terms.whole else terms.rows[part]
+    return replace(terms, ratio=replace(ratio, shift=deviations(terms) / len(terms.rows)))
+
+
+def deviations(terms: RowTerms) -> Floats:
+    """(K,) sums over rows of how far each is from all others, of a self-normalised method."""
+    found = np.zeros(len(terms.policy))
+    if terms.ratio is None:
+        return found
+    for part, where in terms.slices():
         residual = terms.reward[part] - terms.baseline[part]
         groups = None if terms.groups is None else terms.groups[part]
-        found += [ratio.deviation(k, residual, terms.weights(k, part, where), n, groups).sum() for k in k_all]
-    return replace(terms, ratio=replace(ratio, shift=found / n))
+        rows = terms.total or len(terms.rows)
+        for k in range(len(found)):
+            found[k] += terms.ratio.deviation(k, residual, terms.weights(k, part, where), rows, groups).sum()
+    return found
 
 
 def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str]) -> Floats:
@@ -303,9 +383,8 @@ def without_rounding(baseline: Floats, reward: Floats) -> Floats:
     return np.where(close, reward, baseline) if close.any() else baseline
 
 
-def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, baseline: Any) -> tuple[Floats, ...]:
-    """sum_a rhat(s_n, a) pi_k(a|s_n) for every policy; each must be known at every action."""
-    assert fitted.matrix is not None
+def refuse_partial(policies: PolicySet, baseline: Any) -> None:
+    """A baseline that depends on the action needs whole distributions."""
     partial = [p.name for p in policies if not p.has_full]
     if partial:
         raise BaselineRefused(
@@ -313,7 +392,6 @@ def baseline_averages(fitted: BaselineRows, policies: PolicySet, rows: Codes, ba
             f"policy {partial[0]!r} gives only the probability of the logged action",
             hint=FULL_HINT,
         )
-    return tuple(p.average(fitted.matrix, rows) for p in policies)
 
 
 def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, Floats]:

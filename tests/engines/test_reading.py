@@ -237,7 +237,7 @@ def test_a_limit_on_the_disk(tmp_path: Path) -> None:
     pattern = write_parts(table(400_000), tmp_path / "log", 1)
     log = scan(pattern, temp_dir=str(tmp_path / "spill"), disk_limit="10MB")
     assert message(lambda: podium.compare(log, TWO)) == (
-        "sorting the log takes more than the 10MB that it may write into the temporary folder"
+        "reading the log takes more than the 10MB that podium may write to the temporary folder"
     )
     (own,) = (tmp_path / "spill").iterdir()
     assert [p.name for p in own.iterdir() if p.name != "spill"] == []
@@ -254,7 +254,7 @@ def test_a_limit_on_the_disk_of_a_sort_by_duckdb(tmp_path: Path) -> None:
         patch.setattr("podium.engines.buckets.CROWDED", 1000)
         log = scan(pattern, temp_dir=str(tmp_path / "spill"), **options)
         found = message(lambda: podium.compare(log))
-    assert found == "sorting the log takes more than the 10MB that it may write into the temporary folder"
+    assert found == "reading the log takes more than the 10MB that podium may write to the temporary folder"
     log.engine.close()
     assert list((tmp_path / "spill").iterdir()) == []
 

@@ -1,9 +1,9 @@
-"""How honest the gated verdict is beyond 20,000 rows: few or endless states, seen in every way that p and pi can be.
+"""How honest verdicts are around and beyond 20,000 rows, in every way that p and pi can be known.
 
-python -m podium.calibration.large --logs 200 --rows 25000
+python -m podium.calibration.large --logs 40 --rows 20000 20001 60000
 
-"now" is the rule in use. "before" is that of smaller logs: LDE wherever the gates let it pass, also on rows alone in
-their state where there is no p, and DRE only where all probabilities are known.
+"chosen" is what a comparison says: the surer of the two sources of certainty, "sample" and "every row". More rows must
+never decide less.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
@@ -25,73 +25,14 @@ from podium.calibration.worlds import Draw, forget
 from podium.columns import Floats
 from podium.estimators import LDE
 from podium.files import write_text
-from podium.large import open_large
-from podium.large.findings import Findings
-from podium.policies import PolicySet
 from podium.progress import counted
-from podium.study import examine_large
+from podium.study import examine
 from podium.verdicts import Judgement, benjamini_hochberg, two_sided
-from podium.verdicts.gated import Path, gated
+from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.pairs import pair_indices
 
-VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged")
-# --- rules -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Before:
-    """The same findings judged as those of a smaller log are."""
-
-    found: Findings
-
-    @property
-    def policies(self) -> PolicySet:
-        return self.found.policies
-
-    @property
-    def knows(self) -> str:
-        return self.found.knows
-
-    @property
-    def t_p(self) -> float:
-        return self.found.t_p
-
-    @property
-    def z_b(self) -> Floats:
-        return self.found.z_b
-
-    @property
-    def lde(self) -> Path:
-        return self.found.lde
-
-    @property
-    def dre(self) -> Path | None:
-        path = self.found.dre
-        if path is None or (self.knows == "full" and self.found.large.full):
-            return path
-        return replace(path, design=np.full(len(path.difference), np.nan))
-
-    @property
-    def many(self) -> bool:
-        return False
-
-    @property
-    def left_out(self) -> float:
-        return 0.0
-
-
-def with_lonely_rows(found: Findings) -> Findings:
-    """The same with rows alone in their state held against the mean of all rows also where there is no p."""
-    large = found.large
-    if large.knows != "none" or not found.left_out:
-        return found
-    return Findings(large, large.ask(large.question(states=True, gates=True, alone=True), "state by state"))
-
-
-RULES: dict[str, Callable[[Findings], Judgement]] = {
-    "now": gated,
-    "before": lambda found: gated(Before(with_lonely_rows(found))),
-}
+VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged", "estimated p")
+RULES = ("chosen", "sample", "every row")
 
 
 def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
@@ -99,7 +40,7 @@ def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
     log, policies = draw.log, draw.policies
     if view != "all known":
         units = log.units
-        log = forget(draw, everything=view.startswith("no p")).log
+        log = forget(draw, everything=view.startswith(("no p", "estimated"))).log
         log = log if units is None else replace(log, units=units)
     if view.endswith("at logged") and view != "p at logged":
         rows = np.arange(len(log))
@@ -118,13 +59,13 @@ def trials_of(task: tuple[str, int, int, int, tuple[str, ...]]) -> list[Trial]:
     found = []
     for view in views:
         log, policies = seen(draw, view)
-        study = examine_large(
-            open_large(log, policies), LDE, "mean", verdicts="gated", ranker=None, duplicates=None, bootstrap=0,
-            seed=0, coverage=False,
+        study = examine(
+            log, policies, LDE, "mean", verdicts=None, normalize="rows", duplicates=None,
+            behavior="estimate" if view == "estimated p" else None, actions=(), unit=None, bootstrap=0, seed=0,
         )  # fmt: skip
-        assert study.findings is not None
-        judgements = {rule: judged(study.findings) for rule, judged in RULES.items()}
-        first = judgements["now"]
+        judgements = {"chosen": study.judgement, "sample": study.judged(study.usual)}
+        judgements["every row"] = study.judged(EVERY_ROW) if study.every_row is not None else judgements["chosen"]
+        first = judgements["chosen"]
         low, high = first.interval(LEVEL)
         found.append(
             Trial(
@@ -171,7 +112,7 @@ def simulate(
 
 def report(trials: Sequence[Trial]) -> str:
     """Claims and wrong claims of every family and view, logs with a wrong claim, and reliability."""
-    rules = list(RULES)
+    rules = RULES
     out = [
         "decided % (wrong claims; % of logs with one), by rule; coverage % of 95% intervals and alarms % of the first"
     ]

@@ -1,23 +1,24 @@
 """Engines: where the rows of a log lie, and how they reach the kernel in batches.
 
-An engine knows nothing of policies or methods. It reads record batches (Arrow) of named columns, in the order of the
-log or state by state, hands them to the work it is given, and adds up what the work returns. Whatever the engine, the
-work is the same, so the numbers are.
+An engine knows nothing of policies or methods. It reads record batches (Arrow) of named columns in the order of the
+log, hands them to the work it is given, and adds up what the work returns. Whatever the engine, the work is the same,
+so the numbers are. Counting and finding the latest row of each state and action are the engine's own work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podium.columns import Column
+from podium.columns import Codes, Column
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROW = "podium row"  # the column of row numbers, from 0, that every record batch carries last
+ROW = "podium row"  # the column of row numbers, from 0, that every record batch carries after those asked for
+LATEST = "podium latest"  # the column, after `ROW`, that says whether no later row has the same state and action
 NAMES = ("auto", "memory", "duckdb", "spark")
 AUTO = 256_000_000  # bytes from which files are left where they are
 
@@ -33,11 +34,25 @@ Work = Callable[[Iterator["pa.RecordBatch"]], P]
 
 
 @dataclass(frozen=True)
-class Order:
-    """Rows side by side: sorted by these columns, then by row number; rows equal in `whole` are never parted."""
+class Keys:
+    """Which rows are duplicates of each other, and which of them is the latest.
 
-    whole: tuple[str, ...]  # the state columns
-    then: tuple[str, ...]  # the action, and the time where there is one
+    Rows with the same state and action are duplicates. The latest is the last one by time, and by row number where
+    times are equal or there is no column for them.
+    """
+
+    states: tuple[str, ...]
+    action: str
+    time: str | None = None
+
+
+@dataclass(frozen=True)
+class Census:
+    """Exact counts of a whole log."""
+
+    states: int  # distinct states
+    distinct: int  # distinct (state, action)
+    single: int  # states with one row
 
 
 class Engine(Protocol):
@@ -61,11 +76,20 @@ class Engine(Protocol):
         """Whether the engine sees for itself that no row of these columns breaks a rule, so that none need be read."""
         ...
 
-    def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
-        """`work` on all rows, in batches of at most `podium.engines.batches.ROWS`; parts are added up in a fixed order.
+    def take(self, columns: Sequence[str], rows: Codes, label: str) -> pa.RecordBatch:
+        """The rows with these numbers (ascending), in that order, with their numbers in `ROW`."""
+        ...
 
-        Without `order`, rows come as the log has them. `work` may be sent to other processes, and is called once for
-        each part of the rows that a process holds; `label` names it where progress is shown.
+    def census(self, keys: Keys) -> Census:
+        """How many states and (state, action) there are."""
+        ...
+
+    def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
+        """`work` on all rows, in batches; parts are added up in a fixed order.
+
+        Rows come as the log has them; with `latest`, batches carry `LATEST` too. `work` may be sent to other
+        processes, and is called once for each part of the rows that a process holds; `label` names it where progress
+        is shown.
         """
         ...
 
@@ -77,3 +101,10 @@ class Engine(Protocol):
 def check_engine(name: str) -> None:
     if name not in NAMES:
         raise PodiumError(f"unknown engine {name!r}", hint="the engines are " + ", ".join(NAMES) + ".")
+
+
+def check_headers(headers: Iterable[str]) -> None:
+    """Refuse columns whose names podium needs."""
+    for name in headers:
+        if name in (ROW, LATEST):
+            raise PodiumError(f"a column may not be called {name!r}", hint="give it another name.")

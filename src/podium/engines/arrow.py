@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from zlib import crc32
 
 import numpy as np
 
-from podium.columns import Codes, Column, Floats, plain
-from podium.engines import ROW
-from podium.engines.batches import Batch
-from podium.engines.reading import Reader
-from podium.engines.sums import UNITS, mixed
+from podium.columns import Codes, Column, Floats, plain, to_array
+from podium.engines import LATEST, ROW
+from podium.engines.parts import UNITS, Part, unit_group
+from podium.engines.reading import Reader, behaved
 from podium.errors import PodiumError
 from podium.frames import frame_to_columns
 from podium.io import type_cells
-from podium.log import AGREE, LARGEST, SMALLEST, Log, Roles
+from podium.log import AGREE, LARGEST, SMALLEST, Log, Roles, states_given
 from podium.moments import Moments
+from podium.policies.drafts import Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,26 +152,63 @@ def numbers(column: pa.Array) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class ArrowReader:
-    """Record batches to batches of the kernel: actions and units coded, states numbered, policies asked."""
+    """Record batches as parts: actions and units coded, policies asked.
+
+    Parameters
+    ----------
+    reader : the policies
+    roles : which column is what
+    actions : the action space
+    behavior : the behavior policy where it does not stand in a column of propensities
+    units : the units by name, or None for random groups of them
+    """
 
     reader: Reader
-    by_state: bool
-    units: Any = None  # the units by name, or None for random groups of them
+    roles: Roles
+    actions: tuple[Any, ...]
+    behavior: Policy | None = None
+    units: Sequence[Any] | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
-        roles = self.reader.roles
-        names = roles.names
-        last: tuple[Any, ...] | None = None
-        number = 0
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
         for batch in batches:
-            if batch.num_rows == 0:
-                continue
-            state = None
-            if self.by_state:
-                state, last, number = number_states([batch.column(h) for h in roles.states], last, number)
-            unit = self.unit_codes(batch.column(names["unit"])) if "unit" in names else None
-            rows = batch.column(ROW).to_numpy(zero_copy_only=False)
-            yield self.reader.read(rows, log_of_batch(self.reader, batch), state, unit)
+            if batch.num_rows:
+                yield self.part(batch)
+
+    def part(self, batch: pa.RecordBatch) -> Part:
+        rows, log = batch.column(ROW).to_numpy(zero_copy_only=False), self.log_of(batch)
+        latest = None
+        if LATEST in batch.schema.names:
+            latest = batch.column(LATEST).to_numpy(zero_copy_only=False)
+        unit = self.unit_codes(batch.column(self.roles.names["unit"])) if "unit" in self.roles.names else None
+        return Part(rows, log, self.reader.policies_on(rows, log), latest, unit)
+
+    def log_of(self, batch: pa.RecordBatch) -> Log:
+        """The rows of a batch as a log of their own, over the whole action space; nothing is checked again."""
+        names, columns = self.roles.names, LazyColumns(batch)
+        reward = numbers(batch.column(names["reward"]))
+        assert reward is not None  # the first pass has seen to that
+        codes = label_codes(batch.column(names["action"]), self.actions)
+        states = {h: columns[h] for h in self.roles.states if h in columns}
+        log = object.__new__(Log)
+        log._set(
+            states=states_given(columns, list(states), None),
+            actions=to_array(list(self.actions))[codes],
+            rewards=reward,
+            propensities=numbers(batch.column(names["propensity"])) if "propensity" in names else None,
+            behavior=None,
+            action_space=self.actions,
+            times=None,
+            units=None,
+            columns=columns,
+            names=names,
+            states_guessed=False,
+            estimated=None,
+            logged_by="",
+            engine="memory",
+            state_columns=states,
+            action_codes=codes,
+        )
+        return log if self.behavior is None else behaved(log, self.behavior, self.actions)
 
     def unit_codes(self, column: pa.Array) -> Codes:
         if self.units is not None:
@@ -183,26 +219,12 @@ class ArrowReader:
         return found
 
 
-def log_of_batch(reader: Reader, batch: pa.RecordBatch) -> Log:
-    """The rows of a record batch as a log of their own."""
-    names = reader.roles.names
-    reward = numbers(batch.column(names["reward"]))
-    p = numbers(batch.column(names["propensity"])) if "propensity" in names else None
-    assert reward is not None
-    return reader.log_of(LazyColumns(batch), reward, label_codes(batch.column(names["action"]), reader.actions), p)
-
-
-def unit_group(unit: Any) -> int:
-    """A random group for a unit, by its name alone."""
-    return int(mixed(np.array([crc32(str(unit).encode())], dtype=np.uint64), 0)[0] % np.uint64(UNITS))
-
-
 class LazyColumns(Mapping[str, Column]):
     """The columns of a record batch as arrays, each made when it is asked for."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
-        self.names = [name for name in batch.schema.names if name != ROW]
+        self.names = [name for name in batch.schema.names if name not in (ROW, LATEST)]
         self.made: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -253,21 +275,11 @@ def memory_columns(texts: bool, text: Sequence[str], batch: pa.RecordBatch) -> d
     return columns
 
 
-def number_states(
-    columns: Sequence[pa.Array], last: tuple[Any, ...] | None, number: int
-) -> tuple[Codes, tuple[Any, ...], int]:
-    """(n,) numbers of runs of equal states, going on from the row before, whose state is `last`."""
-    import pyarrow.compute as pc
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table side by side in memory."""
+    import pyarrow as pa
 
-    n = len(columns[0])
-    fresh = np.zeros(n, dtype=bool)
-    for column in columns:
-        if n > 1:
-            fresh[1:] |= pc.not_equal(column.slice(1), column.slice(0, n - 1)).to_numpy(zero_copy_only=False)
-    first = tuple(column[0].as_py() for column in columns)
-    fresh[0] = last is not None and first != last
-    codes = number + np.cumsum(fresh)
-    return codes, tuple(column[n - 1].as_py() for column in columns), int(codes[-1])
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
 
 
 def label_codes(column: pa.Array, labels: Sequence[Any]) -> Codes:
@@ -294,7 +306,7 @@ def fits(label: Any, kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BatchWork(Generic[R]):
-    """Any function of the kernel's batches, as work that can be sent anywhere."""
+    """Any function of the parts of a log, as work that can be sent anywhere."""
 
     read: ArrowReader
     function: Any

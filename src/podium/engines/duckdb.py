@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -14,24 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.columns import Column
-from podium.engines import ROW, Order, P, Work
-from podium.engines.arrow import memory_columns
-from podium.engines.batches import ROWS
-from podium.engines.buckets import HASH, TIME, beyond_limit, buckets_for, deal
+from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
+from podium.engines.arrow import memory_columns, one_batch
+from podium.engines.duplicates import Duplicates
+from podium.engines.parts import ROWS
 from podium.engines.sources import Rows, first_line, name_of, quoted
 from podium.errors import MissingExtra, PodiumError
 from podium.log import AGREE, SMALLEST
-from podium.progress import Progress, no_progress
+from podium.progress import Progress, meanwhile, no_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CELLS = 1 << 21  # numbers in a batch
-MEMORY = 512  # MB that DuckDB may hold before it writes to the temporary folder
-PER_COLUMN = 10  # MB that a sort needs for each column of a wide log
-PLACE = "podium file"
+MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
+PER_COLUMN = 10  # MB that it needs for each column of a wide log
+THREADS = 8  # for which both are enough; twice as many need twice as much
+EVERY = 0.5  # seconds between two looks at a running query
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -78,15 +80,20 @@ class DuckEngine:
         self.folder = Path(tempfile.mkdtemp(prefix="podium-", dir=parent))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         config: dict[str, Any] = {
-            "memory_limit": self.memory_limit or f"{MEMORY}MB",
             "temp_directory": str(self.folder / "spill"),
             "preserve_insertion_order": True,
         }
+        if self.memory_limit is not None:
+            config["memory_limit"] = self.memory_limit
         if self.threads is not None:
             config["threads"] = self.threads
         try:
             self.connection = duckdb.connect(":memory:", config=config)
-            self.connection.execute("SET enable_progress_bar = false")  # it would mix with what podium prints
+            # DuckDB tells how far it is only with its progress bar on, which would mix with what podium prints.
+            self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+            self.connection.execute("SET TimeZone = 'UTC'")  # texts without a zone have none
+            ((self.workers,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
+            self.allow(0)
             self.disk = np.inf
             if self.disk_limit is not None:
                 # As part of `config` it would be shown but not kept.
@@ -101,6 +108,7 @@ class DuckEngine:
         with self.told():
             self.relation = self.lying.open()
         self.size, self.texts = self.lying.size, self.lying.texts
+        self.found: dict[Keys, tuple[Census, pa.BooleanArray]] = {}
 
     def told(self) -> Told:
         return Told(self)
@@ -111,7 +119,9 @@ class DuckEngine:
     def schema(self) -> dict[str, str]:
         with self.told():
             described = self.connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
-        return {header: str(kind) for header, kind, *_ in described if header != ROW}
+        *columns, (_row, *_) = described
+        check_headers(header for header, *_ in columns)
+        return {header: str(kind) for header, kind, *_ in columns}
 
     def headers(self) -> Mapping[str, str]:
         return {header: kind_of(kind) for header, kind in self.schema.items()}
@@ -122,9 +132,22 @@ class DuckEngine:
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         query = f"SELECT {self.selected(columns)} FROM {self.relation} LIMIT {rows}"
         with self.told():
-            table = self.connection.sql(query).to_arrow_table().combine_chunks()
-        batches = table.to_batches()
-        return batches[0] if batches else table.schema.empty_table().to_batches()[0]
+            return one_batch(self.connection.sql(query).to_arrow_table())
+
+    def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        wanted, row = name_of("podium rows"), name_of(ROW)
+        query = f"SELECT {self.selected(columns)} FROM {self.relation} JOIN {wanted} USING ({row}) ORDER BY {row}"
+        with self.told(), self.watched(label):
+            self.allow(len(columns))
+            self.connection.register("podium rows", pa.table({ROW: rows}))
+            batch = one_batch(self.connection.sql(query).to_arrow_table())
+            self.connection.unregister("podium rows")
+        return batch
+
+    def census(self, keys: Keys) -> Census:
+        return self.duplicates(keys)[0]
 
     def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
         tests = []
@@ -153,11 +176,12 @@ class DuckEngine:
         cast = {"FLOAT": "DOUBLE", "HUGEINT": "DOUBLE", "UHUGEINT": "DOUBLE"}.get(self.schema[column])
         return f"CAST({name_of(column)} AS {cast}) AS {name_of(column)}" if cast else name_of(column)
 
-    def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
+    def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
+        marks = None if latest is None else self.duplicates(latest)[1]
         with self.told():
-            found = self.as_they_lie(columns, size) if order is None else self.state_by_state(columns, order, size)
-            with closing(self.shown(found, label)) as batches:
+            found = self.as_they_lie(columns, size)
+            with closing(self.shown(found if marks is None else marked(found, marks), label)) as batches:
                 return work(batches)
 
     def shown(self, batches: Iterator[pa.RecordBatch], label: str) -> Generator[pa.RecordBatch, None, None]:
@@ -166,42 +190,44 @@ class DuckEngine:
         with self.progress(label, self.size) as advance:
             yield from counted(chain([] if first is None else [first], batches), advance)
 
-    def as_they_lie(
-        self, columns: Sequence[str], size: int, more: str = "", then: str = ""
-    ) -> Generator[pa.RecordBatch, None, None]:
-        query = f"SELECT {self.selected(columns)}{more} FROM {self.relation}{then}"
+    def as_they_lie(self, columns: Sequence[str], size: int) -> Generator[pa.RecordBatch, None, None]:
+        query = f"SELECT {self.selected(columns)} FROM {self.relation}"
+        self.allow(len(columns))
+        return even_batches(self.connection.sql(query).arrow(size), size)
+
+    def allow(self, columns: int) -> None:
+        """Let DuckDB hold what a query of so many columns needs, unless the user has set a limit."""
         if self.memory_limit is None:
-            self.connection.execute(f"SET memory_limit = '{max(MEMORY, PER_COLUMN * (len(columns) + 1))}MB'")
-        return even_batches(self.connection.sql(query).to_arrow_reader(size), size)
+            limit = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, self.workers) // THREADS
+            self.connection.execute(f"SET memory_limit = '{limit}MB'")
 
-    def state_by_state(self, columns: Sequence[str], order: Order, size: int) -> Iterator[pa.RecordBatch]:
-        """Sorted in buckets of states; by DuckDB where one of them has more rows than should be held in memory."""
-        states = ", ".join(map(name_of, order.whole))
-        more = f", hash({states}) AS {name_of(HASH)}"
-        if order.then[1:] and (key := self.sort_key(order.then[-1])) != name_of(order.then[-1]):
-            more += f", {key} AS {name_of(TIME)}"
-        needed = dict.fromkeys([*columns, *order.then[1:]])
-        file = self.folder / "buckets"
-        try:
-            count = buckets_for(self.size * (len(needed) + 2))
-            with (
-                self.progress("rows to their states", self.size) as advance,
-                closing(self.as_they_lie(list(needed), size, more)) as batches,
-            ):
-                buckets = deal(counted(batches, advance), file, count, self.disk_limit or "", self.disk)
-            if buckets is not None:
-                yield from buckets.sorted(order, size)
-                return
-        finally:
-            file.unlink(missing_ok=True)
-        keys = [states, *(self.sort_key(c) for c in order.then), name_of(ROW)]
-        yield from self.as_they_lie(columns, size, then=f" ORDER BY {', '.join(keys)}")
+    @contextmanager
+    def watched(self, label: str) -> Iterator[None]:
+        """Show how far a query is on which DuckDB works by itself."""
+        with self.progress(label, self.size) as advance:
+            done = 0
 
-    def sort_key(self, column: str) -> str:
-        """Times that are texts in order of time."""
-        if self.schema[column] != "VARCHAR" or not self.texts:
-            return name_of(column)
-        return f"coalesce(TRY_CAST({name_of(column)} AS TIMESTAMPTZ)::VARCHAR, {name_of(column)})"
+            def look() -> None:
+                nonlocal done
+                now = int(self.size * self.connection.query_progress() / 100)
+                if now > done:
+                    advance(now - done)
+                    done = now
+
+            with meanwhile(look, EVERY):
+                yield
+            advance(self.size - done)
+
+    def duplicates(self, keys: Keys) -> tuple[Census, pa.BooleanArray]:
+        """Counts, and (N,) whether no later row has the same state and action; found once, then kept."""
+        if keys not in self.found:
+            with self.told():
+                self.allow(len(keys.states))
+                search = Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
+                self.found[keys] = search.find(keys)
+        return self.found[keys]
+
+    # --- state by state ------------------------------------------------------------------------------------------
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
         return memory_columns(self.texts, self.text, batch)
@@ -260,6 +286,18 @@ class Told:
                 f"{Path(gone[0]).name} disappeared while it was read", hint="keep the files until the answer is there."
             ) from error
         raise PodiumError(f"{where} cannot be read: {text}", hint="check the files, or write them again.") from error
+
+
+def beyond_limit(limit: str) -> PodiumError:
+    return PodiumError(
+        f"reading the log takes more than the {limit} that podium may write to the temporary folder",
+        hint="raise disk_limit=, or leave it out.",
+    )
+
+
+def marked(batches: Iterable[pa.RecordBatch], marks: pa.BooleanArray) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.append_column(LATEST, marks.take(batch.column(ROW)))
 
 
 def counted(batches: Iterable[pa.RecordBatch], advance: Any) -> Iterator[pa.RecordBatch]:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from podium.columns import Codes, Column, Floats, labels_column, to_array
-from podium.engines.batches import Batch
 from podium.errors import PodiumError, listed, refuse_rows
 from podium.frames import ColumnTable, frame_to_columns
-from podium.log import Log, Roles, states_given
-from podium.policies import PolicyRows, align
+from podium.log import Log, Roles
+from podium.policies import PolicyRows, PolicySet, align
 from podium.policies.drafts import Draft, Policy, check_draft, check_sums, read_actions, read_cells
 from podium.policies.forms import draft_policy, guess_kind
 from podium.policies.tables import index_as_column
@@ -86,104 +85,38 @@ class KeyedTable:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """All that turns the columns of a batch into what the kernel reads.
+    """Prepared policies, asked on the rows of any part of the log."""
 
-    Parameters
-    ----------
-    roles : which column is what
-    actions : the action space
-    policies : name -> prepared policy
-    behavior : the behaviour policy where it does not stand in a column of propensities
-    baseline : a callable v(states) or q(states, actions), or None for a constant
-    full : every policy is known at every action, so their whole distributions are handed on
-    label_states : state columns are handed on too
-    """
+    policies: Mapping[str, Policy]
 
-    roles: Roles
-    actions: tuple[Any, ...]
-    policies: Mapping[str, Any]
-    behavior: Any = None
-    baseline: Any = None
-    full: bool = False
-    label_states: bool = False
+    def policies_on(self, rows: Codes, log: Log) -> PolicySet:
+        """Every policy on these rows of the log; `log` holds them, over the whole action space."""
+        return PolicySet(tuple(self.policy_on(name, policy, rows, log) for name, policy in self.policies.items()))
 
-    def log_of(self, columns: Mapping[str, Column], reward: Floats, action: Codes, propensity: Floats | None) -> Log:
-        """The batch as a log of its own, over the whole action space; nothing is checked again."""
-        states = {h: columns[h] for h in self.roles.states if h in columns}
-        log = object.__new__(Log)
-        log._set(
-            states=states_given(columns, list(states), None),
-            actions=action_labels(self.actions, action),
-            rewards=reward,
-            propensities=propensity,
-            behavior=None,
-            action_space=self.actions,
-            times=None,
-            units=None,
-            columns=columns,
-            names=self.roles.names,
-            states_guessed=False,
-            state_columns=states,
-            action_codes=action,
-        )
-        if self.behavior is not None:
-            log = behaved(log, self.behavior, self.actions)
-        return log
-
-    def read(self, rows: Codes, log: Log, state: Codes | None = None, unit: Codes | None = None) -> Batch:
-        """A batch for the kernel, with every policy on its rows."""
-        resolved = [self.policy_on(name, policy, rows, log) for name, policy in self.policies.items()]
-        policy = np.empty((len(resolved), len(rows))).T
-        for k, p in enumerate(resolved):
-            policy[:, k] = p.logged
-        batch = Batch(
-            rows=rows,
-            reward=log.rewards,
-            action=log.action_codes,
-            policy=policy,
-            propensity=log.propensities,
-            state=state,
-            unit=unit,
-            full=tuple(resolved) if self.full else (),
-            behavior=log.behavior,
-            labels=dict(log.state_columns) if self.label_states else {},
-        )
-        if self.baseline is None:
-            return batch
-        from podium.baselines import from_callable
-
-        every = np.arange(len(rows))
-        fitted = from_callable(self.baseline, log, every)
-        averages = None
-        if fitted.matrix is not None:
-            averages = np.column_stack([p.average(fitted.matrix, every) for p in resolved])
-        return replace(batch, baseline=fitted.logged, averages=averages)
-
-    def policy_on(self, name: str, policy: Any, rows: Codes, log: Log) -> PolicyRows:
-        return align(name, self.draft(name, policy, rows, log), log)
-
-    def draft(self, name: str, policy: Any, rows: Codes, log: Log) -> Draft:
-        """One policy on the rows of a batch, over actions of the log alone."""
-        given: Policy = policy
-        if isinstance(given.source, KeyedTable):
-            draft = check_draft(name, given.source.draft(name, log, given.proxy), log)
-        else:
-            if given.kind in BY_ROW:
-                given = replace(given, source=given.source[rows])
-            elif given.kind == "table" and isinstance(given.source, ColumnTable):
-                given = replace(given, source=ColumnTable({h: c[rows] for h, c in given.source.columns.items()}))
-            draft = draft_policy(name, given, log)
+    def policy_on(self, name: str, policy: Policy, rows: Codes, log: Log) -> PolicyRows:
+        draft = self.draft(name, policy, rows, log)
         new = [x for x in draft.labels if x not in set(log.action_space)]
         if new:
             raise NewActions({name: new})
-        return draft
+        return align(name, draft, log)
+
+    def draft(self, name: str, policy: Policy, rows: Codes, log: Log) -> Draft:
+        """One policy on these rows, over its own actions."""
+        given = policy
+        if isinstance(given.source, KeyedTable):
+            return check_draft(name, given.source.draft(name, log, given.proxy), log)
+        if given.kind in BY_ROW:
+            given = replace(given, source=given.source[rows])
+        elif given.kind == "table" and isinstance(given.source, ColumnTable):
+            given = replace(given, source=ColumnTable({h: c[rows] for h, c in given.source.columns.items()}))
+        return draft_policy(name, given, log)
 
     def played(self, rows: Codes, log: Log) -> dict[str, Sequence[Any]]:
-        """The actions of every policy on the rows of a batch that the action space lacks."""
+        """The actions of every policy on these rows that the action space lacks."""
         found: dict[str, Sequence[Any]] = {}
         for name, policy in self.policies.items():
             try:
-                self.draft(name, policy, rows, log)
+                self.policy_on(name, policy, rows, log)
             except NewActions as error:
                 found |= error.played
         return found
@@ -197,11 +130,6 @@ def behaved(log: Log, behavior: Any, actions: tuple[Any, ...]) -> Log:
     if new:
         raise NewActions({"behavior": new})
     return twin
-
-
-def action_labels(actions: tuple[Any, ...], codes: Codes) -> Column:
-    labels = to_array(list(actions))
-    return labels[codes]
 
 
 def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:

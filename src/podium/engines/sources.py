@@ -226,8 +226,13 @@ class Rows:
                 f"{Path(path).name} has no table {table!r}" if table else f"{Path(path).name} has several tables",
                 hint="its tables are " + (", ".join(found) or "none") + "; name one with table=.",
             )
-        ((self.size,),) = self.connection.execute(f"SELECT count(*) FROM source.{name_of(table)}").fetchall()
-        return f"(SELECT *, rowid AS {name_of(ROW)} FROM source.{name_of(table)})"
+        chosen = f"source.{name_of(table)}"
+        ((self.size, last),) = self.connection.execute(f"SELECT count(*), max(rowid) FROM {chosen}").fetchall()
+        if self.size and last != self.size - 1:  # rows have been deleted, and their numbers are missing
+            copy = self.folder / "table.parquet"
+            self.connection.execute(f"COPY (FROM {chosen}) TO {quoted(str(copy))} (FORMAT parquet)")
+            return self.from_parquet([str(copy)], hive=False)
+        return f"(SELECT *, rowid AS {name_of(ROW)} FROM {chosen})"
 
     def from_relation(self) -> str:
         """A relation of the user's own connection, kept as Parquet in the temporary folder."""

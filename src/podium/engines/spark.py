@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.columns import Column
-from podium.engines import ROW, Order, P, Work
-from podium.engines.arrow import Fault, memory_columns
-from podium.engines.batches import ROWS
+from podium.engines import ROW, Census, Keys, P, Work, check_headers
+from podium.engines.arrow import Fault, memory_columns, one_batch
+from podium.engines.parts import ROWS
+from podium.engines.workers import PART, PLACE, run_part, run_stretch
 from podium.errors import MissingExtra, PodiumError
 from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
 from podium.progress import Progress, meanwhile, no_progress
@@ -39,6 +41,8 @@ KINDS = {
     "timestamp_ntz": "time",
 }  # fmt: skip
 FILE, START = "podium file", "podium start"  # columns that number the rows, and are gone afterwards
+STRETCH = 1 << 23  # numbers in a stretch of rows, which a worker holds in memory
+ZONE = r"[T ]\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # a text that names a time of day and its zone
 INSIDE = 33  # bits of a monotonically increasing id that count inside a partition
 LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
 EVERY = 0.5  # seconds between two looks at a running job
@@ -52,7 +56,7 @@ class SparkEngine:
     ----------
     source : a Spark DataFrame, or the path or pattern of files (Parquet, CSV, JSON lines) that every worker can reach
     session : the session to use with a path; the active one by default, else one on this machine
-    partitions : parts into which rows are sorted by state; the session's `spark.sql.shuffle.partitions` by default
+    partitions : parts in which the latest rows are found; the session's `spark.sql.shuffle.partitions` by default
     text : columns of text files to read as texts although they look like numbers
     """
 
@@ -73,6 +77,7 @@ class SparkEngine:
             raise PodiumError(f"partitions must be at least 1; it is {self.partitions}", hint="leave it out.")
         self.texts = False
         self.kept: Any = None
+        self.latest_rows: dict[Keys, Any] = {}
         with told(self):
             if isinstance(self.source, str | Path):
                 self.session = self.session or session_here()
@@ -193,8 +198,6 @@ class SparkEngine:
         return [part for member in inside for part in self.flattened(frame, *member)]
 
     def from_frame(self) -> Any:
-        if ROW in self.source.columns:
-            raise PodiumError(f"a column may not be called {ROW!r}", hint="give it another name.")
         return self.kept_in_order(self.source)
 
     def kept_in_order(self, frame: Any) -> Any:
@@ -214,6 +217,7 @@ class SparkEngine:
         return self.kept.withColumn(ROW, row.cast("bigint")).drop(START)
 
     def headers_of(self, frame: Any) -> None:
+        check_headers(frame.columns)
         self.schema = {f.name: f.dataType.simpleString() for f in frame.schema.fields}
 
     # --- what the engine promises --------------------------------------------------------------------------------
@@ -238,42 +242,115 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         with told(self):
-            table = self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow()
-        table = table.sort_by(ROW).combine_chunks()
-        batches = table.to_batches()
-        return batches[0] if batches else table.schema.empty_table().to_batches()[0]
+            return one_batch(self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow().sort_by(ROW))
+
+    def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
+        import pyarrow as pa
+        from pyspark.sql import functions as F
+
+        with told(self), self.watched(label):
+            wanted = self.session.createDataFrame(pa.table({ROW: rows}))
+            table = self.selected(columns).join(F.broadcast(wanted), ROW).toArrow()
+        return one_batch(table.select([*dict.fromkeys(columns), ROW]).sort_by(ROW))
+
+    def census(self, keys: Keys) -> Census:
+        from pyspark.sql import functions as F
+
+        size = F.col("count")
+        with told(self), self.watched("counting states"):
+            states = self.frame.select(*(F.col(quoted(c)).alias(f"s{i}") for i, c in enumerate(keys.states)))
+            sizes = states.groupBy(*states.columns).count()
+            ((count, single),) = sizes.agg(F.count(size), F.count_if(size == 1)).collect()
+            distinct = self.latest(keys).count()
+        return Census(count, distinct, single)
 
     def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
         return False  # another job would cost more than it saves
 
-    def fold(self, columns: Sequence[str], order: Order | None, work: Work[P], label: str) -> P:
+    def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
-        if order is not None:
-            whole = [quoted(c) for c in order.whole]
-            parted = frame.repartition(self.parts, *whole)
-            frame = parted.sortWithinPartitions(*whole, *(self.sort_key(c) for c in order.then), quoted(ROW))
-        task = partial(run_part, work, order is None)
-        with told(self), self.progress(label, self.size) as advance, watched(self.session, self.size, advance):
-            rows = frame.mapInArrow(task, "place bigint, part binary").collect()
+        with told(self), self.watched(label):
+            if latest is None:
+                found = frame.mapInArrow(partial(run_part, work), PART)
+            else:
+                task = partial(run_stretch, work, frame.columns)
+                found = self.stretches(frame, latest).applyInArrow(task, PART)
+            rows = found.collect()
         parts = [pickle.loads(bytes(row["part"])) for row in sorted(rows, key=lambda row: int(row["place"]))]
         if not parts:
             parts = [work(iter(()))]
         failed = [part for part in parts if isinstance(part, Fault)]
         return failed[0] if failed else reduce(add, parts)  # type: ignore[return-value]
 
+    def stretches(self, frame: Any, keys: Keys) -> Any:
+        """Rows in stretches of consecutive ones, each beside the numbers of the latest rows in it."""
+        from pyspark.sql import functions as F
+
+        width = len(frame.columns)
+        rows = ROWS * max(1, STRETCH // (ROWS * width))
+        place = F.expr(f"{quoted(ROW)} div {rows}")
+        # A cogroup does not find columns with dots or backticks in their names, so they go without.
+        renamed = frame.withColumn(PLACE, place).toDF(*(f"c{i}" for i in range(width)), PLACE)
+        left, right = (
+            side.repartition(self.parts, quoted(PLACE)).groupBy(quoted(PLACE))
+            for side in (renamed, self.latest(keys).withColumn(PLACE, place))
+        )
+        return left.cogroup(right)
+
+    def latest(self, keys: Keys) -> Any:
+        """The numbers of the rows after which no row has the same state and action, kept once they are found."""
+        from pyspark.sql import functions as F
+
+        if keys not in self.latest_rows:
+            groups = {f"g{i}": F.col(quoted(c)) for i, c in enumerate((*keys.states, keys.action))}
+            times = {f"t{i}": c for i, c in enumerate(self.time_keys(keys.time))}
+            order = {**times, "row": F.col(quoted(ROW))}
+            rows = self.frame.select(*(c.alias(name) for name, c in {**groups, **order}.items()))
+            last = rows.groupBy(*groups).agg(F.max(F.struct(*order)).alias("last"))
+            self.latest_rows[keys] = last.select(F.col("last.row").alias(ROW)).persist()
+        return self.latest_rows[keys]
+
+    def time_keys(self, column: str | None) -> list[Any]:
+        """Columns that are in order of time: texts as moments where Spark knows them, else as they are."""
+        from pyspark.sql import functions as F
+
+        if column is None:
+            return []
+        found = F.col(quoted(column))
+        if self.schema[column] != "string":
+            return [found]
+        moment = F.when(found.rlike(ZONE), F.try_to_timestamp(found))
+        local = F.when(~found.rlike(ZONE), found.try_cast("timestamp_ntz"))  # no zone, no change of the clocks
+        return [moment, local, F.when(moment.isNull() & local.isNull(), found)]
+
+    @contextmanager
+    def watched(self, label: str) -> Iterator[None]:
+        """Report the share of finished tasks while a job runs; Spark Connect has no such news."""
+        with self.progress(label, self.size) as advance:
+            try:
+                tracker = self.session.sparkContext.statusTracker()
+            except Exception:
+                yield
+                return
+            told_rows = 0
+
+            def look() -> None:
+                nonlocal told_rows
+                stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
+                tasks = sum(s.numTasks for s in stages if s is not None)
+                done = sum(s.numCompletedTasks for s in stages if s is not None)
+                now = self.size * done // tasks if tasks else 0
+                if now > told_rows:
+                    advance(now - told_rows)
+                    told_rows = now
+
+            with meanwhile(look, EVERY):
+                yield
+
     @cached_property
     def parts(self) -> int:
         return self.partitions or int(self.session.conf.get("spark.sql.shuffle.partitions"))
-
-    def sort_key(self, column: str) -> Any:
-        """Times that are texts in order of time."""
-        from pyspark.sql import functions as F
-
-        found = F.col(quoted(column))
-        if self.schema[column] != "string" or not self.texts:
-            return found
-        return F.coalesce(F.try_to_timestamp(found).cast("string"), found)
 
     @property
     def as_memory(self) -> Callable[[pa.RecordBatch], dict[str, Column]]:
@@ -282,79 +359,11 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of what Spark keeps for this log."""
-        if self.kept is not None:
-            self.kept.unpersist()
-            self.kept = None
-
-
-# --- on the workers ----------------------------------------------------------------------------------------------
-
-
-def run_part(work: Any, by_row: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Work on one partition: a statistic for each stretch of consecutive rows, or for all of its rows."""
-    import pyarrow as pa
-
-    if by_row:
-        for first, stretch in stretches(batches):
-            yield shipped(pa, first, work(stretch))
-        return
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    place = context.partitionId() if context is not None else 0
-    first_batch = next(batches, None)
-    if first_batch is None:
-        return
-    yield shipped(pa, place, work(cut(first_batch, batches)))
-
-
-def shipped(pa: Any, place: int, part: Any) -> Any:
-    return pa.RecordBatch.from_pydict(
-        {"place": pa.array([place], pa.int64()), "part": pa.array([pickle.dumps(part)], pa.binary())}
-    )
-
-
-def cut(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    """Batches of at most `ROWS` rows."""
-    batch: Any = first
-    while batch is not None:
-        for start in range(0, batch.num_rows, ROWS):
-            yield batch.slice(start, ROWS)
-        batch = next(others, None)
-
-
-def stretches(batches: Iterator[Any]) -> Iterator[tuple[int, Iterator[Any]]]:
-    """(first row number, batches) of each run of consecutive row numbers: a partition may hold several files."""
-    pieces = consecutive(batches)
-    waiting = next(pieces, None)
-
-    def stretch() -> Iterator[Any]:
-        nonlocal waiting
-        while waiting is not None:
-            first, piece = waiting
-            yield piece
-            waiting = next(pieces, None)
-            if waiting is not None and waiting[0] != first + piece.num_rows:
-                return
-
-    while waiting is not None:
-        before = waiting
-        rows = stretch()
-        yield before[0], rows
-        for _ in rows:  # what the work has left
-            pass
-
-
-def consecutive(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-    """(first row number, batch) with consecutive row numbers in each, at most `ROWS` of them."""
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        numbers = batch.column(ROW).to_numpy(zero_copy_only=False)
-        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
-        for start, stop in zip([0, *breaks], [*breaks, len(numbers)], strict=True):
-            for at in range(int(start), int(stop), ROWS):
-                yield int(numbers[at]), batch.slice(at, min(ROWS, int(stop) - at))
+        for frame in (self.kept, *self.latest_rows.values()):
+            if frame is not None:
+                frame.unpersist()
+        self.kept = None
+        self.latest_rows.clear()
 
 
 # --- sessions, policies, errors ------------------------------------------------------------------------------------
@@ -388,30 +397,6 @@ def check_shipped(work: Any) -> None:
                 f"policy {name!r} takes {size / 1e6:,.0f} MB, too much to send to every worker",
                 hint="write its probabilities as a column of the log, or give a function or a table keyed by state.",
             )
-
-
-@contextmanager
-def watched(session: Any, rows: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Report the share of finished tasks while a job runs; Spark Connect has no such news."""
-    try:
-        tracker = session.sparkContext.statusTracker()
-    except Exception:
-        yield
-        return
-    told_rows = 0
-
-    def look() -> None:
-        nonlocal told_rows
-        stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
-        tasks = sum(s.numTasks for s in stages if s is not None)
-        done = sum(s.numCompletedTasks for s in stages if s is not None)
-        now = rows * done // tasks if tasks else 0
-        if now > told_rows:
-            advance(now - told_rows)
-            told_rows = now
-
-    with meanwhile(look, EVERY):
-        yield
 
 
 SIGNS = (

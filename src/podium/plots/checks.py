@@ -81,9 +81,6 @@ def weights(result: Comparison | Sights, ax: Axes | None = None, *, style: str =
     found = sights.weights
     names = list(found)
     ax, theme = canvas(ax, 7, 1.3 + 0.32 * len(names), style)
-    if not found:
-        title(ax, theme, "Weights")
-        return say(ax, theme, "not worked out for a log that is read in passes")
     names_beside(ax, names)
     effective = {c.name: c.ess for c in sights.diagnosis.coverage}
     ax.set_xscale("log")
@@ -120,9 +117,6 @@ def drivers(
     found += [(f"state {plain(label_text(d.label), 26)}", d) for d in check.states]
     ax, theme = canvas(ax, 7, 1.3 + 0.3 * max(1, len(found)), style)
     short = short_texts([a, b], 26)
-    if sights.found is not None:
-        title(ax, theme, f"What drives {short[a]} against {short[b]}")
-        return say(ax, theme, "beyond 20,000 rows no single rows are looked for")
     for y, (_, d) in enumerate(found):
         effect = -d.effect if turned else d.effect
         behind = effect < 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,15 +54,14 @@ class PolicyRows:
 
     def take(self, rows: Any) -> PolicyRows:
         """The policy on some of its rows."""
-        matrix = None if self.matrix is None else self.matrix[rows]
-        chosen = None if self.chosen is None else self.chosen[rows]
-        return PolicyRows(self.name, self.kind, self.logged[rows], matrix, chosen, self.proxy)
-
-    def join(self, parts: Sequence[PolicyRows]) -> PolicyRows:
-        """The policy on the rows of several parts."""
-        matrix = None if self.matrix is None else np.concatenate([p.matrix for p in parts])
-        chosen = None if self.chosen is None else np.concatenate([p.chosen for p in parts])
-        return PolicyRows(self.name, self.kind, np.concatenate([p.logged for p in parts]), matrix, chosen, self.proxy)
+        return replace(
+            self,
+            logged=self.logged[rows],
+            matrix=None if self.matrix is None else self.matrix[rows],
+            chosen=None if self.chosen is None else self.chosen[rows],
+            ratios=None if self.ratios is None else self.ratios[rows],
+            terms={method: terms[rows] for method, terms in self.terms.items()},
+        )
 
     def average(self, values: Floats, rows: Codes) -> Floats:
         """(n,) sum_a values(s_n, a) pi(a|s_n) at some rows, for values of shape (n, A)."""

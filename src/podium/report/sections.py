@@ -128,8 +128,6 @@ def pair_table(sights: Sights) -> Table:
         )  # fmt: skip
     unit = sights.result.unit
     notes = [f"difference: V(a) − V(b) {unit}. flip: the fewest rows whose removal would turn its sign."]
-    if sights.found is not None:
-        notes.append("Beyond 20,000 rows no single rows are looked for that would turn a pair.")
     if sights.matters is not None:
         notes.append(f"rows needed: so many in all decide, 8 times in 10, a true difference of {sights.matters:g}.")
     if len(sights.pairs) < len(result.pairs):

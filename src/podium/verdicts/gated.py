@@ -8,14 +8,6 @@ for LDE, and x_n = (r_n - b_n) g_n / p_n on all rows for DRE. C_j sums x over st
 H is what the KNOWN policies imply and the log may not have seen yet: mean_n A sum_a g^2 for LDE (sigma = sd(r - b)),
 mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
 LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
-
-Beyond 20,000 rows b is the mean of the state's other rows, and of LDE and DRE, where both may be used, the one with the
-smaller error is: a log with few states repeats every (state, action), of which LDE keeps one row. A row alone in its
-state has no such mean. With propensities that of all rows does, since z_b would show the harm; without them nothing
-would show that the logger follows the state, and LDE leaves such rows out. Where policies or propensities are known at
-the logged actions alone, H of DRE is had from these if the policies play no other in the same state. If they do, DRE's
-error is what their weights pi/p leave open, provided that these show the log to have seen what matters (see
-`podium.verdicts.unseen`).
 """
 
 from __future__ import annotations
@@ -23,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.baselines import NEIGHBOURS, neighbour_means
+from podium.baselines import neighbour_means
 from podium.columns import Codes, Floats, factorize, group_sums
 from podium.estimators import DRE, LDE, Estimator, weight_gap
 from podium.log import Log
@@ -36,19 +27,15 @@ from podium.moments import Moments, merge
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
-from podium.verdicts.unseen import BY_LOG, REWARDS_UNSEEN
 
 FEW_ROWS = 50  # below this LDE is not trusted
 ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
 ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands for its probability
 DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
-LARGE = 20_000  # rows beyond which neighbours are rows of the same state
 BLOCK = 1 << 14
-CLEARLY = 1e-9  # an error that is smaller by less is equal: with uniform propensities LDE and DRE are the same
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 SEEKS = "The logger seems to seek reward"
-LONELY = "Every row is alone in its state, and without propensities rows of different states cannot be compared"
 PROXIES = "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them"
 
 
@@ -63,8 +50,6 @@ class Path:
     rows: int
     clusters: int
     values: Floats  # (K,)
-    by_log: NDArray[np.bool_] | None = None  # the design error comes from the weights of the log's rows
-    doubts: tuple[str, ...] = ()  # why it cannot; "" where it can
 
     @property
     def std_error(self) -> Floats:
@@ -83,7 +68,7 @@ class Gates:
     @cached_property
     def baseline(self) -> Floats:
         """(N,) leave-one-out mean reward of neighbouring rows."""
-        return neighbour_means(self.log, NEIGHBOURS if len(self.log) <= LARGE else 0)
+        return neighbour_means(self.log)
 
     @cached_property
     def residual(self) -> Floats:
@@ -107,14 +92,6 @@ class Gates:
     @property
     def knows(self) -> str:
         return self.log.knows
-
-    @property
-    def many(self) -> bool:
-        return False
-
-    @property
-    def left_out(self) -> float:
-        return 0.0
 
     @cached_property
     def z_b(self) -> Floats:
@@ -180,38 +157,12 @@ class Gates:
         )
 
 
-class Signals(Protocol):
-    """What the gated verdict rests on, wherever the rows are."""
-
-    @property
-    def policies(self) -> PolicySet: ...
-    @property
-    def knows(self) -> str: ...
-    @property
-    def t_p(self) -> float: ...
-    @property
-    def z_b(self) -> Floats: ...
-    @property
-    def lde(self) -> Path: ...
-    @property
-    def dre(self) -> Path | None: ...
-    @property
-    def many(self) -> bool:
-        """More than 20,000 rows: of LDE and DRE, where both may be used, the one with the smaller error is."""
-        ...
-
-    @property
-    def left_out(self) -> float:
-        """The share of the rows that LDE leaves out since they are alone in their state."""
-        ...
-
-
-def is_alarm(gates: Signals) -> bool:
+def is_alarm(gates: Gates) -> bool:
     """Whether the logger seems to seek reward."""
     return abs(gates.t_p) > (ALARM if gates.knows != "none" else ALARM_ESTIMATED)
 
 
-def lacking(gates: Signals) -> str:
+def lacking(gates: Gates) -> str:
     """What keeps DRE from being judged with its design error."""
     if gates.knows == "none":
         return "the log has no propensities"
@@ -220,31 +171,24 @@ def lacking(gates: Signals) -> str:
     return "some policies are known only at the logged actions"
 
 
-def gated(gates: Signals) -> Judgement:
+def gated(gates: Gates) -> Judgement:
     """The gated verdict of every pair."""
     policies = gates.policies
     alarm = is_alarm(gates)
     i, _ = pair_indices(len(policies))
     lde = gates.lde
     use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not alarm) & (np.abs(gates.z_b) <= DISAGREE)
-    dre = None if use_lde.all() and not gates.many else gates.dre
-    if gates.many and dre is not None:
-        with np.errstate(invalid="ignore"):
-            use_lde &= ~(dre.std_error < (1 - CLEARLY) * lde.std_error)
+    dre = None if use_lde.all() else gates.dre
     other = lde if dre is None else dre
     known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
     path = np.where(use_lde | (dre is None), "LDE", "DRE")
-    doubts = other.doubts or ("",) * len(i)
     silent = [
-        why_silent(gates, bool(taken), bool(dre_known), lde.rows, doubt)
-        for taken, dre_known, doubt in zip(use_lde, known, doubts, strict=True)
+        why_silent(gates, bool(taken), bool(dre_known), lde.rows)
+        for taken, dre_known in zip(use_lde, known, strict=True)
     ]
-    by_log = other.by_log is not None and bool((other.by_log & known & ~use_lde).any())
     if policies.proxies:
         silent = [reason or PROXIES for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
-    if gates.left_out == 1:
-        silent = [reason or LONELY for reason in silent]
     silent = [
         reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")
         for reason, error in zip(silent, chosen, strict=True)
@@ -253,14 +197,9 @@ def gated(gates: Signals) -> Judgement:
     notes = []
     if gates.knows == "none":
         notes.append("Without propensities it is assumed that logging did not seek reward")
-    if 0 < gates.left_out < 1:
-        notes.append(f"Rows alone in their state ({gates.left_out:.0%}) say nothing without propensities: left out")
     if not all(p.has_full for p in policies):
         notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
     assumes = LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward"
-    if by_log:
-        notes.append(BY_LOG)
-        assumes += f"; {REWARDS_UNSEEN}"
     return Judgement(
         procedure="gated",
         difference=np.where(use_lde, lde.difference, other.difference),
@@ -285,11 +224,11 @@ def looks_uniform(counts: NDArray[np.int64]) -> bool:
     return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
 
 
-def why_silent(gates: Signals, lde_taken: bool, dre_known: bool, rows: int, doubt: str) -> str:
+def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str:
     """Why no claim may be made of a pair; nothing if one may."""
     if lde_taken or dre_known:
         return ""
-    lacks = lacking(gates) + (f", and {doubt}" if doubt else "")
+    lacks = lacking(gates)
     if is_alarm(gates):
         return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {lacks}"
     if rows < FEW_ROWS:

@@ -11,31 +11,29 @@ from podium.estimate import MethodResult
 from podium.log import Log
 from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
-from podium.scan import ScannedLog
 from podium.verdicts import Judgement
-from podium.verdicts.gated import ALARM, PROXIES, Gates, Signals, gated
+from podium.verdicts.gated import ALARM, PROXIES, Gates, gated
 from podium.verdicts.resampling import LABELS, classical
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
-PROCEDURES = (*JUDGES, *LABELS)
+PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
-MOST_ROWS = 20_000
 CONFIRMED = 0.9  # how sure DRE must be where an estimated logger seems to seek reward
 
 
-def why_no_posterior(log: Log | ScannedLog, policies: PolicySet) -> str:
+def why_no_posterior(log: Log, policies: PolicySet) -> str:
     """Why the posterior cannot be used; nothing if it can."""
     partial = [p.name for p in policies if not p.has_full]
     if partial:
         return f"the posterior needs pi(a|s) for every action, and {partial[0]!r} is known only at the logged actions"
     if policies.proxies:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
-    if len(log) > MOST_ROWS or len(policies) * len(log) * log.n_actions > MOST_CELLS:
-        return f"the posterior is for logs of up to {MOST_ROWS:,} rows"
+    if len(policies) * len(log) * log.n_actions > MOST_CELLS:
+        return f"the posterior is for up to {MOST_CELLS:,} probabilities (policies x rows x actions)"
     return ""
 
 
-def pick_procedure(log: Log | ScannedLog, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
+def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
     """The procedure's name, and why it is not the default one where it is not."""
     if wanted is not None and wanted not in PROCEDURES:
         raise PodiumError(f"unknown verdicts {wanted!r}", hint="the procedures are " + ", ".join(PROCEDURES) + ".")
@@ -65,19 +63,17 @@ def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, uni
         return by_posterior(log, policies)
     if procedure == "gated":
         return gated(Gates(log, policies))
-    return by_terms(log, policies, main, units, procedure, seed)
+    return by_terms(log.knows, policies, main, units, procedure, seed)
 
 
-def by_terms(
-    log: Log | ScannedLog, policies: PolicySet, main: MethodResult, units: float, procedure: str, seed: int
-) -> Judgement:
+def by_terms(knows: str, policies: PolicySet, main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
     """The row terms of the main method judged in a classical way; of proxies only weights that are true ratios of
     densities support a claim."""
     found = classical(main, units, procedure, seed)
     weighed = main.estimator.uses_propensity and all(p.density for p in policies if p.proxy)
     if policies.proxies and not weighed:
         found = replace(found, silent=tuple(reason or PROXIES for reason in found.silent))
-    if log.knows != "estimated" or not main.estimator.uses_propensity:
+    if knows != "estimated" or not main.estimator.uses_propensity:
         return found
     return replace(found, notes=(*found.notes, "The errors take the estimated propensities as if they were known"))
 
@@ -86,7 +82,7 @@ USED = "The estimated propensities are taken for the logger's habits, which assu
 UNUSED = "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair"
 
 
-def silence_seekers(found: Judgement, gates: Signals, used: bool) -> Judgement:
+def silence_seekers(found: Judgement, gates: Gates, used: bool) -> Judgement:
     """A judgement that is silent where estimated propensities suggest that the logger seeks reward, and DRE with a
     believable estimate is not fairly sure of the same sign."""
     from scipy.special import stdtr

@@ -1,0 +1,371 @@
+"""A log with its policies, examined wherever its rows lie: the parts of all rows, and a sample of them in memory.
+
+A log of up to 20,000 rows is its own sample and its only part. Of a larger one, values come from passes over its parts,
+and certainty from the sample. Nobody beyond this module asks where the rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.columns import Codes, Floats, sort_key
+from podium.engines.arrow import ArrowReader
+from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
+from podium.engines.reading import NewActions, Reader, columns_needed, prepare_policy
+from podium.engines.sample import BinCounts, draw_rows, unit_bins
+from podium.errors import BadRows, PodiumError, listed
+from podium.log import Log
+from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
+from podium.policies.drafts import Policy
+from podium.scan import HEAD, ScannedLog
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Exact figures of all rows of a log."""
+
+    mean: float
+    low: float
+    high: float
+    counts: Codes  # (A,) rows of each action
+    single: int  # states with one row
+
+    @classmethod
+    def of(cls, log: Log) -> Facts:
+        r = log.rewards
+        counts = np.bincount(log.action_codes, minlength=log.n_actions)
+        single = int((np.bincount(log.state_codes) == 1).sum())
+        return cls(mean_of(r), float(r.min()), float(r.max()), counts, single)
+
+
+class Source(Protocol):
+    """Where the parts of a log come from."""
+
+    def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
+        """What a function makes of all parts, in their order; what it makes of some of them must add up with `+`."""
+        ...
+
+    def mean_reward(self, latest: bool) -> float:
+        """Of all rows, or of the latest row of each state and action."""
+        ...
+
+    def facts(self) -> Facts:
+        """Exact figures of all rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A log and its policies.
+
+    Parameters
+    ----------
+    log : as it is shown, over the action space of all policies
+    sample : the rows that certainty comes from; the log itself where it is small
+    policies : on the rows of the sample
+    source : the parts of all rows
+    groups : how many units, or groups of units, the parts have; 0 without units
+    drawn : (n,) the numbers of the sample's rows; None where it holds all
+    """
+
+    log: Log | ScannedLog
+    sample: Log
+    policies: PolicySet
+    source: Source
+    groups: int = 0
+    drawn: Codes | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the sample holds every row."""
+        return self.drawn is None
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    @cached_property
+    def numbers(self) -> Codes:
+        """The numbers of the sample's rows, from 0."""
+        return np.arange(len(self.sample)) if self.drawn is None else self.drawn
+
+    def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool = False) -> T:
+        """What a function makes of all parts, cut so that whole distributions fit into memory."""
+        return self.source.fold(partial(of_pieces, function), label, latest)
+
+
+def of_pieces(function: Callable[[Iterable[Part]], T], parts: Iterable[Part]) -> T:
+    return function(piece for part in parts for piece in pieces(part))
+
+
+# --- a log whose policies are known on all rows ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Rows that are arrays, with every policy on all of them."""
+
+    log: Log
+    policies: PolicySet
+
+    def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
+        with one_thread():
+            units = None if self.log.units is None else unit_codes(self.log)[0]
+            return function(
+                iter([Part(np.arange(len(self.log)), self.log, self.policies, latest_rows(self.log), units)])
+            )
+
+    def mean_reward(self, latest: bool) -> float:
+        return mean_of(self.log.rewards[self.log.latest] if latest else self.log.rewards)
+
+    def facts(self) -> Facts:
+        return Facts.of(self.log)
+
+
+def mean_of(rewards: Floats) -> float:
+    """Equal rewards are their own mean: that of many is rounded."""
+    first = float(rewards[0])
+    return first if bool((rewards == first).all()) else float(rewards.mean())
+
+
+def one_thread() -> Any:
+    """Linear algebra in one thread: sums must not depend on how many there are."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+# --- a large log in memory ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Rows that are arrays, whose policies are asked part by part."""
+
+    log: Log
+    reader: Reader
+
+    @cached_property
+    def units(self) -> Codes | None:
+        return None if self.log.units is None else unit_codes(self.log)[0]
+
+    @cached_property
+    def latest(self) -> NDArray[np.bool_]:
+        return latest_rows(self.log)
+
+    def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
+        with one_thread():
+            return function(self.parts(latest))
+
+    def mean_reward(self, latest: bool) -> float:
+        return mean_of(self.log.rewards[self.latest] if latest else self.log.rewards)
+
+    def facts(self) -> Facts:
+        return Facts.of(self.log)
+
+    def parts(self, latest: bool) -> Iterator[Part]:
+        size = part_rows(self.log.n_actions, len(self.reader.policies))
+        for start in range(0, len(self.log), size):
+            some = slice(start, min(start + size, len(self.log)))
+            rows = np.arange(some.start, some.stop)
+            log = self.log.take(some)
+            yield Part(
+                rows,
+                log,
+                self.reader.policies_on(rows, log),
+                self.latest[some] if latest else None,
+                None if self.units is None else self.units[some],
+            )
+
+
+# --- a log that stays where it is --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedRows:
+    """Rows behind an engine."""
+
+    log: ScannedLog
+    reader: ArrowReader
+    columns: tuple[str, ...]
+
+    def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
+        return self.log.fold(self.reader, self.columns, function, label, latest)
+
+    def mean_reward(self, latest: bool) -> float:
+        return self.log.latest_mean if latest else self.log.mean
+
+    def facts(self) -> Facts:
+        survey = self.log.survey
+        counts = np.array([survey.actions.get(label, 0) for label in self.log.action_space], dtype=np.int64)
+        return Facts(self.log.mean, survey.low, survey.high, counts, self.log.census.single)
+
+
+# --- opening -----------------------------------------------------------------------------------------------------
+
+
+def open_rows(
+    log: Log | ScannedLog,
+    policies: Any,
+    behavior: Any = None,
+    actions: Sequence[Any] = (),
+    unit: str | None = None,
+    seed: int = 0,
+    *,
+    size: int,
+    at_once: bool = False,
+) -> Rows:
+    """The log with the options that a call adds to it, every policy on its rows, and the sample.
+
+    Parameters
+    ----------
+    size : rows of the sample; a log of no more is its own
+    at_once : what is asked needs every policy on all rows at once, which a scanned log refuses
+    """
+    if isinstance(log, ScannedLog):
+        if len(log) > size:
+            return with_every_action(partial(open_scanned, log, policies, behavior, actions, unit, seed, size))
+        log = log.collect()
+    if not isinstance(log, Log):
+        raise PodiumError(
+            f"log must be a podium.Log; it is {type(log).__name__}",
+            hint="make one with podium.read_log, podium.scan_log, podium.Log.from_frame or podium.Log.",
+        )
+    log = with_options(log, behavior, actions, unit, seed)
+    doubts = () if log.estimated is None else log.estimated.warnings
+    if len(log) <= size or at_once:
+        log, resolved = resolve_policies(log, policies)
+        resolved = PolicySet(resolved.policies, (*doubts, *resolved.warnings))
+        source = WholeRows(log, resolved)
+        groups = 0 if log.units is None else unit_codes(log)[1]
+        if len(log) <= size:
+            return Rows(log, log, resolved, source, groups)
+        drawn = draw_sample(log, size, seed)
+        some = PolicySet(tuple(p.take(drawn) for p in resolved), resolved.warnings)
+        return Rows(log, log.take(drawn), some, source, groups, drawn)
+    return with_every_action(partial(open_memory, log, policies, seed, size, doubts))
+
+
+def with_options(log: Log, behavior: Any, actions: Sequence[Any], unit: str | None, seed: int) -> Log:
+    if len(actions):
+        log = log.with_action_space(actions)
+    if unit is not None:
+        log = log.with_units(unit)
+    return log if behavior is None else log.with_behavior(behavior, seed)
+
+
+def with_every_action(work: Callable[[Mapping[str, Sequence[Any]]], T]) -> T:
+    """What `work` gives; once more where a policy turns out to play actions that its first rows did not show."""
+    try:
+        return work({})
+    except NewActions as error:
+        return work(error.played)
+
+
+def draw_sample(log: Log, size: int, seed: int) -> Codes:
+    """The numbers of the rows to look at closely: any, or those of whole units."""
+    if log.units is None:
+        return draw_rows(len(log), size, seed)
+    bins = unit_bins(log.units, seed)
+    return np.flatnonzero(bins < BinCounts.of(bins).drawn(size))
+
+
+def open_memory(
+    log: Log, given: Any, seed: int, size: int, doubts: tuple[str, ...], late: Mapping[str, Sequence[Any]]
+) -> Rows:
+    """A log in memory, its policies asked on the first rows, on the sample, and then part by part."""
+    head = log.take(slice(0, HEAD))
+    prepared = {name: prepare_policy(name, p, head, len(log)) for name, p in named_policies(log, given).items()}
+    space, warnings = widen(log.action_space, prepared, late, lambda space: head.with_actions(space))
+    log = log.with_actions(space)
+    reader = Reader(prepared)
+    drawn = draw_sample(log, size, seed)
+    sample = log.take(drawn)
+    resolved = reader.policies_on(drawn, sample)
+    said = (*doubts, *warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
+    return Rows(
+        log,
+        sample,
+        PolicySet(resolved.policies, said),
+        MemoryRows(log, reader),
+        0 if log.units is None else unit_codes(log)[1],
+        drawn,
+    )
+
+
+def open_scanned(
+    log: ScannedLog,
+    given: Any,
+    behavior: Any,
+    actions: Sequence[Any],
+    unit: str | None,
+    seed: int,
+    size: int,
+    late: Mapping[str, Sequence[Any]],
+) -> Rows:
+    """A log behind an engine, its policies asked on the first rows, on the sample, and then batch by batch."""
+    if unit is not None:
+        log = log.with_units(unit)
+    if len(actions):
+        log = log.with_action_space(actions)
+    if behavior is not None:
+        log = log.with_behavior(behavior)
+    roles = log.roles
+    own = log.behavior if log.behavior is not None else Policy(roles.propensity, kind="column") if roles.full else None
+    first = log.head(log.columns)
+    start = log.of_batch(first, log.action_space)
+    if own is not None:
+        own = prepare_policy("behavior", own, start, len(log))
+    prepared = {name: prepare_policy(name, p, start, len(log)) for name, p in named_policies(log, given).items()}
+    asked = [*prepared.values(), *([] if own is None else [own])]
+    columns = set().union(*(columns_needed(p, log.columns, roles) for p in asked), roles.states)
+    needed = tuple(h for h in log.columns if h in columns)
+    try:
+        everyone = prepared if own is None else {"behavior": own, **prepared}
+        space, warnings = widen(log.action_space, everyone, late, lambda space: log.of_batch(first, space, own))
+        known = log.of_batch(first, space, own).knows
+    except BadRows:  # told of all rows, not of the first ones alone
+        log.refuse(ArrowReader(Reader(prepared), roles, log.action_space, own), sorted(columns))
+        raise
+    reader = ArrowReader(Reader(prepared), roles, space, own, log.unit_names)
+    log = replace(log, actions=space, known=known)
+    drawn = log.draw(size, seed)
+    sample = log.sampled(drawn, space, own)
+    resolved = reader.reader.policies_on(drawn, sample)
+    said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
+    return Rows(
+        log,
+        sample,
+        PolicySet(resolved.policies, said),
+        ScannedRows(log, reader, needed),
+        0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names),
+        drawn,
+    )
+
+
+def widen(
+    space: tuple[Any, ...],
+    policies: Mapping[str, Policy],
+    late: Mapping[str, Sequence[Any]],
+    first: Callable[[tuple[Any, ...]], Log],
+) -> tuple[tuple[Any, ...], list[str]]:
+    """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
+    warnings = []
+    for name, policy in policies.items():
+        log = first(space)
+        draft = Reader({}).draft(name, policy, np.arange(len(log)), log)
+        labels = tuple(x for x in draft.labels if x not in set(space))
+        if name in late:
+            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
+        if labels and name != "behavior":
+            shown = listed(labels, 5)
+            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+        space = (*space, *labels)
+    return space, warnings
