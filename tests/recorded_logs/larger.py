@@ -1,4 +1,4 @@
-"""Logs of 3,000 to 20,000 rows."""
+"""Logs of 1,200 to 20,000 rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import numpy as np
 
 from recorded_logs.case import Case, recorded
 from recorded_logs.rows import grid, plane, wave
+
+
+@recorded
+def twelve_hundred_rows_full_behavior() -> Case:
+    rows = wave(87, 1200, 4, states=150)
+    return Case(rows.log(), rows.policies, gates=("p3 > p1",))
+
+
+@recorded
+def twenty_five_hundred_rows_logged_propensities() -> Case:
+    rows = plane(88, 2500, 3, 2, seeks=0.3)
+    return Case(rows.log("logged"), rows.policies, asked=("compare", "evaluate", "check", "plan"))
 
 
 @recorded

@@ -138,6 +138,12 @@ def logger_prefers_good_actions_full_behavior() -> Case:
 
 
 @recorded
+def logger_prefers_good_actions_and_methods_disagree() -> Case:
+    rows = wave(309, 200, 3, seeks=4.0)
+    return Case(rows.log(), {**rows.choices, "now": "logged"}, gates=("p3 > now",))
+
+
+@recorded
 def logger_prefers_good_actions_logged_propensities() -> Case:
     rows = wave(11, 400, 4, seeks=2.5)
     return Case(rows.log("logged"), rows.policies_at_logged, gates=("p3 > p1",))

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import podium
+from podium.comparison import Pair, interval_text
+from podium.display import number, percent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -122,17 +124,22 @@ def test_tables_sort_by_number_and_by_name(browser: Browser, demo: Path) -> None
     assert head.get_attribute("aria-sort") is None
 
 
+def shown(pair: Pair) -> tuple[str, str, str]:
+    """The difference, the interval and the probability of a pair as the report prints them."""
+    return number(pair.difference), interval_text(pair.interval), percent(pair.p_better)
+
+
 def test_a_pair_opens_by_click_and_turns_with_its_cell(browser: Browser, demo: Path) -> None:
     page, _ = opened(browser, demo / "report.html")
-    page.get_by_label("call_over_65 against personalised: cannot tell, P(better) 93.9%").click()
+    compared = podium.compare(podium.read_log(demo / "log.csv"))
     panel = page.locator("#pair")
-    assert panel.locator("h3").inner_text() == "call_over_65 against personalised ○ cannot tell"
-    assert "Difference 0.0322 in reward, 95% interval [-0.009, 0.085]" in panel.inner_text()
-    assert "row 17" in panel.inner_text()
-    page.get_by_label("personalised against call_over_65: cannot tell, P(better) 6.1%").click()
-    assert panel.locator("h3").inner_text() == "personalised against call_over_65 ○ cannot tell"
-    assert "Difference -0.0322 in reward, 95% interval [-0.085, 0.009]" in panel.inner_text()
-    assert "with probability 6.1%" in panel.inner_text()
+    for a, b in (("call_over_65", "personalised"), ("personalised", "call_over_65")):
+        difference, interval, probability = shown(compared.pair(a, b))
+        page.get_by_label(f"{a} against {b}: cannot tell, P(better) {probability}").click()
+        assert panel.locator("h3").inner_text() == f"{a} against {b} ○ cannot tell"
+        assert f"Difference {difference} in reward, 95% interval {interval}" in panel.inner_text()
+        assert f"with probability {probability}" in panel.inner_text()
+        assert "row 17" in panel.inner_text()
     assert page.locator(".matrix button[aria-pressed=true]").count() == 1
 
 
@@ -141,7 +148,8 @@ def test_values_show_on_hover_and_leave_on_escape(browser: Browser, demo: Path) 
     tip = page.locator("#tip")
     page.locator(".forest .strip").first.hover()
     assert tip.is_visible()
-    assert "call_over_65 − current: 0.3360, interval [0.228, 0.461]" in tip.inner_text()
+    difference, interval, _ = shown(podium.compare(podium.read_log(demo / "log.csv")).pair("call_over_65", "current"))
+    assert f"call_over_65 − current: {difference}, interval {interval}" in tip.inner_text()
     page.keyboard.press("Escape")
     assert not tip.is_visible()
 
