@@ -9,9 +9,10 @@ BESIDE := -n auto --dist worksteal
 # Tests start hundreds of processes. Each would compile what it imports if none of them kept the bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 # What `make test-lowest` runs: the library on all its inputs, and the experiments' kernel and runner.
-LOWEST := test_log test_policies test_baselines test_methods test_compare test_verdicts test_gated test_gate \
-	test_planning test_diagnostics test_degrade test_scores test_theory test_bandits test_bad_input test_odd_input \
-	test_cli experiments/test_kernel experiments/test_runner
+LOWEST := data/test_log data/test_bad_input data/test_odd_input policies estimates/test_baselines estimates/test_methods \
+	comparison/test_compare comparison/test_conditions comparison/test_planning comparison/test_diagnostics \
+	comparison/test_degrade comparison/test_scores verdicts/test_verdicts verdicts/test_gated theory \
+	worlds/test_bandits command/test_cli experiments/test_kernel experiments/test_runner
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -44,7 +45,7 @@ test-processor: .venv/.all ## run the examples of the README and the docs with t
 	OPENBLAS_CORETYPE=Prescott $(PYTEST) $(BESIDE) -m "heavy or not heavy" tests/test_documents.py
 
 test-lowest: .lowest/.ready ## run the tests of the library with the lowest versions that it supports
-	.lowest/bin/python -m pytest $(BESIDE) -m "not slow and not system" $(LOWEST:%=tests/%.py)
+	.lowest/bin/python -m pytest $(BESIDE) -m "not slow and not system" $(wildcard $(LOWEST:%=tests/%.py) $(filter-out %.py,$(LOWEST:%=tests/%)))
 
 test-release: .venv/.all ## build the package, install the wheel alone in a clean environment, and use it
 	$(PYTEST) -m release tests/release

@@ -27,11 +27,11 @@ from example3 import bench_example3
 from studio import bench_studio
 
 import podium
-from podium.bootstrap import bootstrap_differences
-from podium.estimate import prepare
-from podium.estimators import DRE, IPS, Estimator
-from podium.simulator import Programme
-from podium.terms import row_terms
+from podium.estimates.bootstrap import bootstrap_differences
+from podium.estimates.estimate import prepare
+from podium.estimates.estimators import DRE, IPS, Estimator
+from podium.worlds.simulator import Programme
+from podium.estimates.terms import row_terms
 
 HERE = Path(__file__).parent
 OBP = HERE.parent / ".bench" / "obp" / "bin" / "python"
@@ -116,7 +116,7 @@ def bench_million() -> None:
 REPORT = """
 import time
 import numpy as np, podium
-from podium.report import page
+from podium.outputs.report import page
 rng = np.random.default_rng(0)
 rows, K, A = 5_000, 20, 5
 behavior = rng.dirichlet(np.full(A, 2.0), rows)

@@ -13,7 +13,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """MkDocs calls this for every page; one of them has the mark."""
     if MARK not in markdown:
         return markdown
-    from podium.arguments import build_parser
+    from podium.command.arguments import build_parser
 
     return markdown.replace(MARK, "\n".join(describe(build_parser())))
 

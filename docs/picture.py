@@ -6,8 +6,8 @@
 from pathlib import Path
 
 import podium
-from podium.files import write_text
-from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
+from podium.data.files import write_text
+from podium.worlds.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 760, 46, 150, 190, 64
 LOW, HIGH = -0.1, 0.5

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import podium
-from podium.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
+from podium.worlds.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
 
 HERE = Path(__file__).parent
 WIDE: dict[str, Any] = {"viewport": {"width": 1080, "height": 860}, "device_scale_factor": 1.5}

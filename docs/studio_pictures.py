@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from podium.simulator import Programme
+from podium.worlds.simulator import Programme
 
 HERE = Path(__file__).parent
 LOOKS = {

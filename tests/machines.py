@@ -177,8 +177,8 @@ def simulated(name: str, rows: int, policies: int = 3, seed: int = 1) -> tuple[A
     """A log and its policies, from the families that the calibration uses."""
     import numpy as np
 
-    from podium.calibration.families import FAMILIES
-    from podium.calibration.long_logs import LOGS
+    from podium.experiments.calibration.families import FAMILIES
+    from podium.experiments.calibration.long_logs import LOGS
 
     draw = (FAMILIES[name].draw if name in FAMILIES else LOGS[name])(np.random.default_rng(seed), rows, policies)
     return draw.log, draw.policies
@@ -188,7 +188,7 @@ def simulated(name: str, rows: int, policies: int = 3, seed: int = 1) -> tuple[A
 def demo() -> Iterator[tuple[str, Any]]:
     """The bundled example through the command, every question about it, and its report."""
     import podium
-    from podium.cli import main
+    from podium.command.cli import main
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         yield "command", printed(main, ["demo", "--out", "."])

@@ -23,7 +23,7 @@ FLOW = [
     "large.findings", "large.wider", "study",
     "verdicts.gate",
     "comparison", "influence", "planning", "compare", "large.bystate", "states", "assumption", "theory", "scores",
-    "diagnostics", "large.glance", "sights", "answer", "spectrum", "report.scales", "report.charts", "report.sections",
+    "diagnostics", "large.glance", "insights", "answer", "spectrum", "report.scales", "report.charts", "report.sections",
     "report", "plots.canvas", "plots.answers", "plots.map", "plots.checks", "plots",
     "sampling", "labelled", "bandits", "simulator", "demo", "continuous",
     "episodes.proxy", "episodes.bounds", "episodes.sb3", "episodes.actors", "episodes.recordings", "episodes.steps",

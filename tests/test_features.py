@@ -15,8 +15,8 @@ import pytest
 from samples import sample
 
 import podium
-from podium.cli import main
-from podium.estimators import EPISODIC
+from podium.command.cli import main
+from podium.estimates.estimators import EPISODIC
 
 ROOT = Path(__file__).parents[1]
 Proof = Callable[[Path], None]
@@ -95,7 +95,7 @@ def no_unit_is_predicted_by_a_model_that_has_seen_it(folder: Path) -> None:
         def predict(self, features: np.ndarray) -> np.ndarray:
             return np.full(len(features), float(fits.index(self.own)))
 
-    from podium.baselines import fit_baseline
+    from podium.estimates.baselines import fit_baseline
 
     fitted = fit_baseline(Watched(), log, np.arange(len(log)))
     for n, fold in enumerate(fitted.logged.astype(int)):

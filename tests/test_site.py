@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 import podium
-from podium.arguments import build_parser
-from podium.completion import actions_of
+from podium.command.arguments import build_parser
+from podium.command.completion import actions_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

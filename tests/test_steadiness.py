@@ -13,9 +13,9 @@ from samples import degenerate
 from steadiness import ROWS, answer, logs, moved_values, perturbed, reordered, reseeded, shuffled
 
 import podium
-from podium.calibration.worlds import Draw
-from podium.columns import Column
-from podium.simulator import Programme
+from podium.experiments.calibration.worlds import Draw
+from podium.data.columns import Column
+from podium.worlds.simulator import Programme
 
 ANSWER = 1e-8  # how far any number may move with the last digit of the data
 CHANCE = 0.01  # how far P(better) may move with the seed or the order of the rows

@@ -6,79 +6,46 @@ log -> policies -> estimate -> compare -> report
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from podium import estimators
-from podium.compare import compare, plan
-from podium.comparison import Comparison, Interval, Pair
-from podium.diagnostics import Diagnosis, diagnose
-from podium.errors import PodiumError
-from podium.estimate import Estimates, evaluate
-from podium.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
-from podium.io import read_log
-from podium.log import Log
-from podium.planning import Plan
+import podium.outputs.attached  # gives results their report and figures
+import podium.propensities.behavior  # noqa: F401 (lets logs read behavior policies)
+from podium.comparison.compare import compare, plan
+from podium.comparison.diagnostics import Diagnosis, diagnose
+from podium.comparison.planning import Plan
+from podium.comparison.result import Comparison, Interval, Pair
+from podium.comparison.scores import kendall, regret, score, spearman
+from podium.comparison.spectrum import Spectrum, spectrum
+from podium.comparison.states import StateComparison, compare_states
+from podium.data.errors import PodiumError
+from podium.data.log import Log
+from podium.data.read import read_log
+from podium.data.scan import ScannedLog, scan_log
+from podium.estimates import estimators
+from podium.estimates.estimate import Estimates, evaluate
+from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.policies.drafts import Policy
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
-from podium.scan import ScannedLog, scan_log
-from podium.scores import kendall, regret, score, spearman
-from podium.spectrum import Spectrum, spectrum
-from podium.states import StateComparison, compare_states
+from podium.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from podium import bandits, continuous, episodes, plots, theory
-
-__version__ = "0.1.0"
+    from podium import continuous, episodes, theory
+    from podium.outputs import plots
+    from podium.worlds import bandits
 
 __all__ = [
-    "DIM",
-    "DRE",
-    "ESTIMATORS",
-    "IPS",
-    "LDE",
-    "Comparison",
-    "Diagnosis",
-    "Estimates",
-    "Estimator",
-    "Interval",
-    "Log",
-    "Loggers",
-    "Pair",
-    "Plan",
-    "PodiumError",
-    "Policy",
-    "PropensityEstimate",
-    "ScannedLog",
-    "Spectrum",
-    "StateComparison",
-    "bandits",
-    "compare",
-    "compare_states",
-    "continuous",
-    "diagnose",
-    "episodes",
-    "estimate_propensities",
-    "estimators",
-    "evaluate",
-    "kendall",
-    "plan",
-    "plots",
-    "read_log",
-    "regret",
-    "scan_log",
-    "score",
-    "spearman",
-    "spectrum",
-    "theory",
-]
+    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval", "Log",
+    "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog", "Spectrum",
+    "StateComparison", "__version__", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
+    "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
+    "score", "spearman", "spectrum", "theory",
+]  # fmt: skip
+
+LATER = {name: f"podium.{name}" for name in ("continuous", "episodes", "theory")}
+LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in (
-        "bandits",
-        "continuous",
-        "episodes",
-        "plots",
-        "theory",
-    ):  # loaded at first use: `import podium` stays cheap
-        return import_module(f"podium.{name}")
+    """Modules that are loaded when they are first used: `import podium` stays cheap."""
+    if name in LATER:
+        return import_module(LATER[name])
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

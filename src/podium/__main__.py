@@ -1,5 +1,5 @@
 """python -m podium"""
 
-from podium.cli import main
+from podium.command.cli import main
 
 raise SystemExit(main())

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skops import io as skops_io
 
 import podium
-from podium.cli import main
+from podium.command.cli import main
 
 
 def written(path: Path) -> podium.Log:

@@ -14,7 +14,7 @@ from samples import sample
 
 import podium
 from podium.adapters import vowpal
-from podium.cli import main
+from podium.command.cli import main
 
 CB = "1:-1:0.8 |User age:41 sex=f\n2:0.5:0.2 |User age:30\n\n1:0:0.8 'tag|User age:25 sex=m |Item sport\n"
 ADF = (

@@ -12,7 +12,7 @@ import pytest
 from logs import ENGINES, ROWS, assert_alike, table
 
 import podium
-from podium.scan import ScannedLog
+from podium.data.scan import ScannedLog
 
 OPENERS = Callable[..., Any]
 WHOLE = {

@@ -24,7 +24,7 @@ from pyarrow import csv, parquet
 import podium
 from podium.engines import LATEST, ROW, Census, Keys
 from podium.engines.duckdb import DuckEngine
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 
 OPENERS = Callable[..., Any]
 KEYS = Keys(("state",), "action", "time")

@@ -18,9 +18,9 @@ from logs import ROWS, assert_alike, table, write_parts
 from pyarrow import csv, parquet
 
 import podium
-from podium.cli import main
-from podium.errors import PodiumError
-from podium.scan import choose_engine
+from podium.command.cli import main
+from podium.data.errors import PodiumError
+from podium.data.scan import choose_engine
 
 TWO = ["p0", "p1"]
 
@@ -105,7 +105,7 @@ def test_auto_takes_memory_for_one_small_file_and_duckdb_otherwise(
     assert choose_engine(str(tmp_path / "*.parquet"), "auto") == "duckdb"
     assert choose_engine(tmp_path, "auto") == "duckdb"
     assert choose_engine(path, "spark") == "spark"
-    monkeypatch.setattr("podium.scan.AUTO", 100)
+    monkeypatch.setattr("podium.data.scan.AUTO", 100)
     assert choose_engine(path, "auto") == "duckdb"
 
 
@@ -219,7 +219,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     command = ["compare", pattern, "--state", "state", "--engine", "duckdb", "--memory-limit", "60MB", "--threads", "1"]
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8_000_000, 8_000_000)); "
-        "from podium.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from podium.command.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *command, "--temp-dir", str(tmp_path / "spill")], capture_output=True, text=True

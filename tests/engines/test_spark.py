@@ -18,7 +18,7 @@ from pyarrow import csv, parquet
 
 import podium
 from podium.engines import ROW
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 
 pytestmark = pytest.mark.system
 

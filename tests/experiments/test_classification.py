@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import podium
-from podium.cli import main
-from podium.errors import PodiumError
+from podium.command.cli import main
+from podium.data.errors import PodiumError
 from podium.experiments.classification import command_of, reproduce, variants_of
 from podium.experiments.classification.cells import estimate, run_cell, score_orders, score_values
 from podium.experiments.classification.datasets import load_dataset
@@ -31,7 +31,7 @@ from podium.experiments.classification.verdicts import judge_log
 from podium.experiments.classification.zoo import load_zoo, ten_classifiers
 from podium.experiments.printed import Entry, beside_printed, printed_table
 from podium.experiments.runner import load
-from podium.labelled import LabelledBandit
+from podium.worlds.labelled import LabelledBandit
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["reproduce", "classification", "--quick", "--workers", "1"]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podium.cli import main
-from podium.errors import PodiumError
+from podium.command.cli import main
+from podium.data.errors import PodiumError
 from podium.experiments.rl import reproduce
 from podium.experiments.rl.cells import run_cell
 from podium.experiments.rl.deviations import DEVIATIONS
@@ -107,7 +107,7 @@ def test_without_the_extra_it_says_what_to_install(
 def test_the_command_line_alone_never_loads_torch() -> None:
     code = (
         "import sys\n"
-        "from podium.cli import main\n"
+        "from podium.command.cli import main\n"
         "import podium.experiments.rl, podium.experiments.rl.readings, podium.experiments.rl.measures\n"
         "assert main(['reproduce', 'rl', '--seeds', '1']) == 2\n"
         "print(sorted({'torch', 'gymnasium', 'stable_baselines3', 'pybullet'} & set(sys.modules)))"
@@ -233,7 +233,7 @@ def test_a_run_resumes_to_the_same_bytes_with_other_workers(
 def test_tables_come_from_the_cache_without_torch(quick: Path) -> None:
     code = (
         "import sys\n"
-        "from podium.cli import main\n"
+        "from podium.command.cli import main\n"
         f"assert main([*{COMMAND}, '--workers', '1', '--out', {str(quick)!r}]) == 0\n"
         "print(sorted({'torch', 'gymnasium', 'stable_baselines3', 'pybullet'} & set(sys.modules)))"
     )

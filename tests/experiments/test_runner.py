@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import runner_work as work
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.experiments.runner import Cell, end_workers, load, run_cells, save
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podium.cli import main
-from podium.errors import PodiumError
+from podium.command.cli import main
+from podium.data.errors import PodiumError
 from podium.experiments.printed import Entry, agreement, beside_printed
 from podium.experiments.runner import end_workers, run_cells
 from podium.experiments.synthetic import reproduce

@@ -146,7 +146,7 @@ def test_the_command_works_from_any_folder(python: Path, tmp_path: Path) -> None
 
 def test_the_shipped_data_can_be_read_with_the_core_alone(python: Path, tmp_path: Path) -> None:
     code = (
-        "from podium.calibration.real_trials import load_trial, trial_names;"
+        "from podium.experiments.calibration.real_trials import load_trial, trial_names;"
         "from podium.experiments.classification.datasets import load_dataset;"
         "print([len(load_trial(name).rewards) for name in trial_names()]);"
         "print([len(load_dataset(n).labels) for n in ('abalone', 'algerian', 'ecoli', 'glass', 'winequality')])"

@@ -16,7 +16,7 @@ import pytest
 from studio_visitor import LOG, Form, Visitor, alerts, guessed, place
 
 import podium
-from podium.simulator import Programme
+from podium.worlds.simulator import Programme
 
 
 def result_of(visitor: Visitor, workspace: str, number: int = 1) -> dict[str, Any]:

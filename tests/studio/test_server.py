@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from podium.cli import main
+from podium.command.cli import main
 from podium.studio.connections import PromptConnection
 from podium.studio.server import listen
 
@@ -103,7 +103,7 @@ def test_a_studio_for_other_machines_warns(tmp_path: Path) -> None:
 def test_without_the_extra_the_error_gives_the_line_that_installs_it(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['starlette'] = None\n"
-        "from podium.cli import main; sys.exit(main(['studio', '--no-browser', '--port', '0']))"
+        "from podium.command.cli import main; sys.exit(main(['studio', '--no-browser', '--port', '0']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 2

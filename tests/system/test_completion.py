@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.arguments import build_parser
-from podium.completion import SHELLS, completion_script
+from podium.command.arguments import build_parser
+from podium.command.completion import SHELLS, completion_script
 
 pytestmark = pytest.mark.system
 

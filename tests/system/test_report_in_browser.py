@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import podium
-from podium.comparison import Pair, interval_text
-from podium.display import number, percent
+from podium.comparison.result import Pair, interval_text
+from podium.outputs.display import number, percent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podium.simulator import Programme
+from podium.worlds.simulator import Programme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.baselines import state_features
-from podium.columns import Floats
-from podium.errors import PodiumError, count, refuse_rows
-from podium.log import Log
+from podium.data.columns import Floats
+from podium.data.errors import PodiumError, count, refuse_rows
+from podium.data.log import Log
+from podium.estimates.baselines import state_features
 from podium.policies import resolve_policies
 
 NEEDED = ("context", "action", "reward")

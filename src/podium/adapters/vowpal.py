@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Column, Floats, to_array
-from podium.errors import PodiumError, count, refuse_rows, show_value
-from podium.files import write_text
-from podium.log import Log
+from podium.data.columns import Column, Floats, to_array
+from podium.data.errors import PodiumError, count, refuse_rows, show_value
+from podium.data.files import write_text
+from podium.data.log import Log
 
 ENDINGS = (".dsjson", ".vw")
 ABSENT = "absent"  # a text feature that a line lacks

@@ -1,1 +1,3 @@
-"""The bench that keeps the verdicts honest: simulated families with known truth, and peers' rules beside ours."""
+"""Public path of `podium.experiments.calibration`: `python -m podium.calibration` and its modules run from there."""
+
+from podium.experiments.calibration import __path__ as __path__

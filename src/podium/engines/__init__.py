@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podium.columns import Codes, Column
-from podium.errors import PodiumError
+from podium.data.columns import Codes, Column
+from podium.data.errors import PodiumError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Engine(Protocol):
         ...
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
-        """The columns of a batch just as `podium.io.read_columns` or `podium.Log.from_frame` would read them."""
+        """The columns of a batch just as `podium.data.read.read_columns` or `podium.Log.from_frame` would read them."""
         ...
 
 

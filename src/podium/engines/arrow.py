@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from podium.columns import Codes, Column, Floats, plain, to_array
+from podium.data.columns import Codes, Column, Floats, plain, to_array
+from podium.data.errors import PodiumError
+from podium.data.frames import frame_to_columns
+from podium.data.log import AGREE, LARGEST, SMALLEST, Log, Roles, states_given
+from podium.data.read import type_cells
 from podium.engines import LATEST, ROW
 from podium.engines.parts import UNITS, Part, unit_group
-from podium.engines.reading import Reader, behaved
-from podium.errors import PodiumError
-from podium.frames import frame_to_columns
-from podium.io import type_cells
-from podium.log import AGREE, LARGEST, SMALLEST, Log, Roles, states_given
-from podium.moments import Moments
+from podium.estimates.moments import Moments
+from podium.policies.batches import Reader, behaved
 from podium.policies.drafts import Policy
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def array_of(column: pa.Array) -> Column:
 
 
 def memory_columns(texts: bool, text: Sequence[str], batch: pa.RecordBatch) -> dict[str, Column]:
-    """The columns of a batch as `podium.io.read_columns` would read them from text files, or as a frame has them."""
+    """The columns of a batch as `podium.data.read` reads them from text files, or as a frame has them."""
     import pyarrow as pa
 
     table = pa.Table.from_batches([batch]).drop_columns([ROW])

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Column
+from podium.data.columns import Column
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.log import AGREE, SMALLEST
+from podium.data.progress import Progress, meanwhile, no_progress
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
 from podium.engines.duplicates import Duplicates
 from podium.engines.parts import ROWS
 from podium.engines.sources import Rows, first_line, name_of, quoted
-from podium.errors import MissingExtra, PodiumError
-from podium.log import AGREE, SMALLEST
-from podium.progress import Progress, meanwhile, no_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,19 +105,19 @@ class DuckEngine:
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
         self.lying = Rows(self.source, self.table, self.text, self.connection, self.folder)
-        with self.told():
+        with self.explained():
             self.relation = self.lying.open()
         self.size, self.texts = self.lying.size, self.lying.texts
         self.found: dict[Keys, tuple[Census, pa.BooleanArray]] = {}
 
-    def told(self) -> Told:
-        return Told(self)
+    def explained(self) -> DuckErrors:
+        return DuckErrors(self)
 
     # --- what the engine promises --------------------------------------------------------------------------------
 
     @cached_property
     def schema(self) -> dict[str, str]:
-        with self.told():
+        with self.explained():
             described = self.connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
         *columns, (_row, *_) = described
         check_headers(header for header, *_ in columns)
@@ -131,7 +131,7 @@ class DuckEngine:
 
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         query = f"SELECT {self.selected(columns)} FROM {self.relation} LIMIT {rows}"
-        with self.told():
+        with self.explained():
             return one_batch(self.connection.sql(query).to_arrow_table())
 
     def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
@@ -139,7 +139,7 @@ class DuckEngine:
 
         wanted, row = name_of("podium rows"), name_of(ROW)
         query = f"SELECT {self.selected(columns)} FROM {self.relation} JOIN {wanted} USING ({row}) ORDER BY {row}"
-        with self.told(), self.watched(label):
+        with self.explained(), self.watched(label):
             self.allow(len(columns))
             self.connection.register("podium rows", pa.table({ROW: rows}))
             batch = one_batch(self.connection.sql(query).to_arrow_table())
@@ -164,7 +164,7 @@ class DuckEngine:
                 f"NOT coalesce({name_of(column)} BETWEEN {SMALLEST!r}::DOUBLE AND {1 + AGREE!r}::DOUBLE, false)"
             )
         counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
-        with self.told():
+        with self.explained():
             ((*found,),) = self.connection.execute(f"SELECT {counts} FROM {self.relation}").fetchall()
         return not any(found)
 
@@ -179,7 +179,7 @@ class DuckEngine:
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
         marks = None if latest is None else self.duplicates(latest)[1]
-        with self.told():
+        with self.explained():
             found = self.as_they_lie(columns, size)
             with closing(self.shown(found if marks is None else marked(found, marks), label)) as batches:
                 return work(batches)
@@ -221,7 +221,7 @@ class DuckEngine:
     def duplicates(self, keys: Keys) -> tuple[Census, pa.BooleanArray]:
         """Counts, and (N,) whether no later row has the same state and action; found once, then kept."""
         if keys not in self.found:
-            with self.told():
+            with self.explained():
                 self.allow(len(keys.states))
                 search = Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
                 self.found[keys] = search.find(keys)
@@ -239,7 +239,7 @@ class DuckEngine:
 
 
 @dataclass
-class Told:
+class DuckErrors:
     """DuckDB's errors as podium tells them; an interrupted query leaves nothing behind."""
 
     engine: DuckEngine

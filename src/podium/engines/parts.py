@@ -9,8 +9,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, factorize, mixed, plain
-from podium.log import Log
+from podium.data.columns import Codes, factorize, mixed, plain
+from podium.data.log import Log
 from podium.policies import PolicySet
 
 ROWS = 61_440  # rows that an engine delivers at once: half of what DuckDB writes and reads together

@@ -14,16 +14,16 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Floats, sort_key
+from podium.data.columns import Codes, Floats, sort_key
+from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.log import Log
+from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
 from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
-from podium.engines.reading import NewActions, Reader, columns_needed, prepare_policy
 from podium.engines.sample import BinCounts, draw_rows, unit_bins
-from podium.errors import BadRows, PodiumError, listed
-from podium.log import Log
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
+from podium.policies.batches import NewActions, Reader, columns_needed, prepare_policy
 from podium.policies.drafts import Policy
-from podium.scan import HEAD, ScannedLog
 
 T = TypeVar("T")
 

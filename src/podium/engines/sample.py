@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, factorize, plain
+from podium.data.columns import Codes, factorize, plain
 
 SAMPLE_ROWS = 20_000  # rows up to which a log is its own sample
 BINS = 1 << 16  # of unit hashes, of which the first ones are drawn

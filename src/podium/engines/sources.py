@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from podium.data.errors import PodiumError
+from podium.data.read import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
 from podium.engines import ROW
-from podium.errors import PodiumError
-from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
 
 
 @dataclass(eq=False)
@@ -109,8 +109,8 @@ class Rows:
         return sizes
 
     def from_text(self) -> str:
-        """CSV files, typed as `podium.io` types them and kept as Parquet in the temporary folder."""
-        from podium.io import read_csv_header
+        """CSV files, typed as `podium.data.read` types them and kept as Parquet in the temporary folder."""
+        from podium.data.read import read_csv_header
 
         first = Path(self.files[0])
         header = read_csv_header(first)

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Column
+from podium.data.columns import Column
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.progress import Progress, meanwhile, no_progress
+from podium.data.read import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
 from podium.engines import ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
 from podium.engines.workers import PART, PLACE, run_part, run_stretch
-from podium.errors import MissingExtra, PodiumError
-from podium.io import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
-from podium.progress import Progress, meanwhile, no_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ class SparkEngine:
         self.texts = False
         self.kept: Any = None
         self.latest_rows: dict[Keys, Any] = {}
-        with told(self):
+        with explained(self):
             if isinstance(self.source, str | Path):
                 self.session = self.session or session_here()
                 self.frame = self.from_files(str(self.source))
@@ -121,7 +121,7 @@ class SparkEngine:
         return frame.join(F.broadcast(joined), FILE).withColumn(ROW, row.cast("bigint")).drop(FILE, START)
 
     def from_text(self, path: str) -> Any:
-        """CSV files, typed as `podium.io` types them."""
+        """CSV files, typed as `podium.data.read` types them."""
         from pyspark.sql import functions as F
 
         reader = self.session.read.option("header", True).option("escape", '"').option("multiLine", True)
@@ -167,7 +167,7 @@ class SparkEngine:
         return self.kept_in_order(frame.select(*chosen))
 
     def from_json(self, path: str) -> Any:
-        """JSON lines, the files by their names; a list or an object becomes several columns, as `podium.io` has it."""
+        """JSON lines, the files by their names; a list or an object becomes several columns."""
         reader = self.session.read.option("mode", "FAILFAST")
         found = reader.json(path)
         files = sorted(found.inputFiles())
@@ -241,14 +241,14 @@ class SparkEngine:
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         from pyspark.sql import functions as F
 
-        with told(self):
+        with explained(self):
             return one_batch(self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow().sort_by(ROW))
 
     def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
         import pyarrow as pa
         from pyspark.sql import functions as F
 
-        with told(self), self.watched(label):
+        with explained(self), self.watched(label):
             wanted = self.session.createDataFrame(pa.table({ROW: rows}))
             table = self.selected(columns).join(F.broadcast(wanted), ROW).toArrow()
         return one_batch(table.select([*dict.fromkeys(columns), ROW]).sort_by(ROW))
@@ -257,7 +257,7 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         size = F.col("count")
-        with told(self), self.watched("counting states"):
+        with explained(self), self.watched("counting states"):
             states = self.frame.select(*(F.col(quoted(c)).alias(f"s{i}") for i, c in enumerate(keys.states)))
             sizes = states.groupBy(*states.columns).count()
             ((count, single),) = sizes.agg(F.count(size), F.count_if(size == 1)).collect()
@@ -270,7 +270,7 @@ class SparkEngine:
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
-        with told(self), self.watched(label):
+        with explained(self), self.watched(label):
             if latest is None:
                 found = frame.mapInArrow(partial(run_part, work), PART)
             else:
@@ -417,7 +417,7 @@ SIGNS = (
 
 
 @contextmanager
-def told(engine: SparkEngine) -> Iterator[None]:
+def explained(engine: SparkEngine) -> Iterator[None]:
     """Spark's errors as podium tells them."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

@@ -20,22 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Floats
-from podium.compare import compare as compare_policies
-from podium.compare import retold
-from podium.comparison import Comparison
+from podium.adapters.sb3 import is_discrete
+from podium.comparison.compare import compare as compare_policies
+from podium.comparison.compare import retold
+from podium.comparison.result import Comparison
+from podium.data.columns import Codes, Floats
+from podium.data.errors import PodiumError, Unavailable, count, listed, show_value
+from podium.data.log import AGREE, LARGEST, SMALLEST, Log
 from podium.episodes.actors import Actor, as_actor
-from podium.episodes.bounds import HINT, Bounds, bounds_of, is_discrete
+from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.proxy import Coordinates, log_proxy
 from podium.episodes.recordings import Episode, as_episodes
 from podium.episodes.rollouts import record
 from podium.episodes.steps import read
 from podium.episodes.trajectories import trajectory_terms
-from podium.errors import PodiumError, Unavailable, count, listed, show_value
-from podium.estimate import Estimates
-from podium.estimate import evaluate as evaluate_policies
-from podium.estimators import EPISODIC, find_estimators
-from podium.log import AGREE, LARGEST, SMALLEST, Log
+from podium.estimates.estimate import Estimates
+from podium.estimates.estimate import evaluate as evaluate_policies
+from podium.estimates.estimators import EPISODIC, find_estimators
 from podium.policies.drafts import Policy
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]

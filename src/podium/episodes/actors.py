@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
-from podium.episodes.bounds import Bounds, bounds_of, is_discrete
-from podium.episodes.sb3 import is_model, load_model
-from podium.errors import PodiumError, count
+from podium.adapters.sb3 import is_discrete, is_model, load_model
+from podium.data.columns import Floats
+from podium.data.errors import PodiumError, count
+from podium.episodes.bounds import Bounds, bounds_of
 from podium.policies.specs import load_object
 
 CLOSE = 1e-5  # single precision: the same network answers slightly differently to batches of different sizes

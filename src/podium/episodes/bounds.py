@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Floats
-from podium.errors import PodiumError, count, show_value
+from podium.adapters.sb3 import is_discrete
+from podium.data.columns import Floats
+from podium.data.errors import PodiumError, count, show_value
 
 ROUNDING = 1e-6  # as a share of the range: bounds are often kept in single precision
 HINT = "give bounds=(low, high), numbers or one per coordinate; a Gymnasium space or environment also serves."
@@ -89,8 +90,3 @@ def bounds_of(source: Any) -> Bounds:
     except (TypeError, ValueError) as error:
         raise PodiumError("bounds must be two numbers, or two lists of the same length", hint=HINT) from error
     return Bounds(pair[0].copy(), pair[1].copy())
-
-
-def is_discrete(space: Any) -> bool:
-    """Whether a Gymnasium space holds single choices (Discrete, MultiDiscrete, MultiBinary)."""
-    return hasattr(space, "n") or hasattr(space, "nvec")

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 
 Coordinates: TypeAlias = Literal["mean", "step", "exponent"]
 Actions: TypeAlias = NDArray[np.floating] | Sequence[ArrayLike]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
-from podium.episodes.bounds import Bounds, bounds_of, is_discrete
-from podium.errors import PodiumError, count, show_value
-from podium.log import AGREE
+from podium.adapters.sb3 import is_discrete
+from podium.data.columns import Floats
+from podium.data.errors import PodiumError, count, show_value
+from podium.data.log import AGREE
+from podium.episodes.bounds import Bounds, bounds_of
 
 PARTS = ("observations", "actions", "rewards")
 NAMES = (*PARTS, "terminated", "terminations", "behavior", "propensities")

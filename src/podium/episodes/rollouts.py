@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.adapters.sb3 import is_discrete, seeded
+from podium.data.errors import MissingExtra, PodiumError, show_value
 from podium.episodes.actors import batch_predict, load_spec
-from podium.episodes.bounds import bounds_of, is_discrete
+from podium.episodes.bounds import bounds_of
 from podium.episodes.recordings import Episode
-from podium.episodes.sb3 import seeded
-from podium.errors import MissingExtra, PodiumError, show_value
 
 
 def record(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.columns import Column, Floats, factorize, first_rows, labels_column, numbers_column, plain
+from podium.data.columns import Column, Floats, factorize, first_rows, labels_column, numbers_column, plain
+from podium.data.errors import PodiumError, show_value
+from podium.data.read import have, read_columns
 from podium.episodes.recordings import Episode
-from podium.errors import PodiumError, show_value
-from podium.io import have, read_columns
 
 
 def read(

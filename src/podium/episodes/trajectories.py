@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.columns import Floats
-from podium.log import LARGEST
-from podium.terms import ALL
+from podium.data.columns import Floats
+from podium.data.log import LARGEST
+from podium.estimates.terms import ALL
 
 
 def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Floats], dict[str, float]]:
@@ -62,7 +62,7 @@ def self_normalized(logs: Floats, rewards: Floats) -> tuple[Floats, float] | Non
     """(n,) terms of the sum over columns of weighted means, and the effective number of rows of the column that has
     the fewest, of those whose rewards vary; None where a column has no weight at all.
 
-    C_t + rho_t (r_t - C_t) / mean(rho_t), added up over t: its mean is sum_t C_t. As in `podium.terms.Ratio`, every row
+    C_t + rho_t (r_t - C_t) / mean(rho_t), added up over t: its mean is sum_t C_t. As in `terms.Ratio`, every row
     is held against the C_t of all others, and a constant keeps the mean. Weights are 1 on average; where those of the
     log are less, it lacks the episodes that would weigh most, and counts for fewer: (sum rho)^2 / sum rho^2 times
     mean(rho)^2.

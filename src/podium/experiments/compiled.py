@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from podium.errors import MissingExtra
+from podium.data.errors import MissingExtra
 
 COMPILING = "PODIUM_COMPILING"
 

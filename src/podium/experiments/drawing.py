@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.errors import MissingExtra
-from podium.files import write_bytes
+from podium.data.errors import MissingExtra
+from podium.data.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

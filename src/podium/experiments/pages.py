@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from podium.display import Table
 from podium.experiments.printed import Entry, agreement, as_printed
+from podium.outputs.display import Table
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import MissingExtra, PodiumError
-from podium.files import write_bytes
-from podium.progress import watch_progress
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.files import write_bytes
+from podium.data.progress import watch_progress
 
 Arrays = dict[str, NDArray[Any]]
 

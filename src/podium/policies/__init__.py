@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from podium.columns import Codes, Floats
-from podium.errors import PodiumError, count, listed, refuse_rows
-from podium.log import AGREE, Log
+from podium.data.columns import Codes, Floats
+from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.log import AGREE, Log
 from podium.policies.drafts import Draft, Policy
 from podium.policies.forms import draft_policy
 

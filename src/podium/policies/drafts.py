@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import (
+from podium.data.columns import (
     Codes,
     Column,
     Floats,
@@ -21,9 +21,9 @@ from podium.columns import (
     plain,
     to_array,
 )
-from podium.errors import PodiumError, count, listed, refuse_rows, show_value
-from podium.frames import frame_to_columns, is_frame
-from podium.log import AGREE, Log
+from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.data.frames import frame_to_columns, is_frame
+from podium.data.log import AGREE, Log
 
 KINDS = (
     "column",

@@ -8,29 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import (
+from podium.adapters.sb3 import read_model_choices
+from podium.data.columns import (
     REAL,
     is_unequal,
     match_label,
     plain,
     to_array,
 )
-from podium.errors import PodiumError, listed, show_value
-from podium.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
-from podium.log import Log, available
+from podium.data.errors import PodiumError, listed, show_value
+from podium.data.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
+from podium.data.log import Log, available
 from podium.policies.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.specs import parse_spec
+from podium.policies.sql import chosen_actions
 from podium.policies.tables import read_table
 
 
 def draft_policy(name: str, policy: Any, log: Log) -> Draft:
     """Read one policy, whatever its form."""
     if isinstance(policy, str):
-        if policy in log.columns:
-            policy = Policy(policy, kind="column")
-        else:
-            from podium.policies.specs import parse_spec  # SPEC strings build policies of the kinds known here
-
-            policy = parse_spec(policy, log)
+        policy = Policy(policy, kind="column") if policy in log.columns else parse_spec(policy, log)
     if not isinstance(policy, Policy):
         policy = Policy(policy)
     kind = policy.kind or guess_kind(name, policy.source)
@@ -111,8 +109,6 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
             hint="say what it is with podium.Policy(x, kind=...).",
         )
     if hasattr(model, "action_space") and hasattr(model, "observation_space"):
-        from podium.episodes.sb3 import read_model_choices
-
         return read_model_choices(name, model, log)
     if is_regressor(model):
         raise PodiumError(
@@ -181,8 +177,6 @@ def read_logged(name: str, policy: Policy, log: Log) -> Draft:
 
 
 def read_sql(name: str, policy: Policy, log: Log) -> Draft:
-    from podium.policies.sql import chosen_actions
-
     return read_actions(name, Policy(chosen_actions(name, str(policy.source), log)), log)
 
 

@@ -11,9 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from podium.errors import MissingExtra, PodiumError
-from podium.frames import ColumnTable
-from podium.log import Log
+from podium.adapters import vowpal
+from podium.adapters.sb3 import load_model
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.frames import ColumnTable
+from podium.data.log import Log
+from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
 from podium.policies.drafts import Policy
 
 FORMS = (
@@ -31,12 +34,8 @@ def parse_spec(spec: str, log: Log) -> Policy:
     if head in ("column", "constant", "sql") and rest:
         return Policy(rest, kind=head)
     if head == "sb3":
-        from podium.episodes.sb3 import load_model
-
         return Policy(load_model(spec), kind="model")
     if head == "vw" and rest:
-        from podium.adapters import vowpal
-
         return Policy(vowpal.read_predictions(rest, log), kind="distribution")
     ending = Path(spec).suffix.lower()
     if ending in PICKLES:
@@ -46,8 +45,6 @@ def parse_spec(spec: str, log: Log) -> Policy:
         )
     if ending == ".skops":
         return Policy(load_skops(Path(spec)), kind="model")
-    from podium.io import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
-
     if ending in (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS):
         texts = [h for h, c in log.state_columns.items() if c.dtype == object]
         columns = read_columns(spec)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.columns import Column, is_missing, to_array
-from podium.errors import MissingExtra, PodiumError, refuse_rows
-from podium.frames import columns_to_frame
-from podium.log import Log
+from podium.data.columns import Column, is_missing, to_array
+from podium.data.errors import MissingExtra, PodiumError, refuse_rows
+from podium.data.frames import columns_to_frame
+from podium.data.log import Log
 
 ROW, CHOICE = "podium row number", "podium choice"
 

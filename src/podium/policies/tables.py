@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import (
+from podium.data.columns import (
     Codes,
     Column,
     labels_column,
@@ -16,9 +16,9 @@ from podium.columns import (
     plain,
     to_array,
 )
-from podium.errors import PodiumError, count, refuse_rows, show_value
-from podium.frames import ColumnTable, frame_to_columns
-from podium.log import Log
+from podium.data.errors import PodiumError, count, refuse_rows, show_value
+from podium.data.frames import ColumnTable, frame_to_columns
+from podium.data.log import Log
 from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
 
 MISSING = object()

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, Floats, descending, factorize, group_sums
-from podium.errors import listed, show_value
-from podium.log import Log
+from podium.data.columns import Codes, Floats, descending, factorize, group_sums
+from podium.data.errors import listed, show_value
+from podium.data.log import Log
 
 BINS = 10
 FEW_ROWS = 50
@@ -100,7 +100,7 @@ class Belief:
         return {"verdict": self.verdict, "structured": self.structured, "assumes": HIDDEN, **figures}
 
 
-def examine(log: Log, behavior: Floats, shares: Floats, features: Floats, names: Sequence[str]) -> Belief:
+def assess(log: Log, behavior: Floats, shares: Floats, features: Floats, names: Sequence[str]) -> Belief:
     """Look at out-of-fold probabilities (N, A) beside each action's out-of-fold share (N, A)."""
     from scipy.special import chdtrc, ndtri
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from podium.baselines import clone
-from podium.columns import Codes, Floats, factorize, first_rows
-from podium.errors import MissingExtra, PodiumError
-from podium.frames import columns_to_frame
-from podium.log import Log
+from podium.data.columns import Codes, Floats, factorize, first_rows
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.frames import columns_to_frame
+from podium.data.log import Log
+from podium.estimates.baselines import clone
 from podium.policies.forms import call
-from podium.propensities.belief import HIDDEN, Belief, examine
+from podium.propensities.belief import HIDDEN, Belief, assess
 
 FOLDS = 5
 POWERS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
@@ -67,7 +67,7 @@ class PropensityEstimate:
 
     def tables(self) -> list[Any]:
         """What there is to show, as tables."""
-        from podium.display import Table, number, share
+        from podium.outputs.display import Table, number, share
 
         b = self.belief
         rows = [
@@ -145,7 +145,7 @@ def estimate_propensities(
         model=name,
         folds=folds,
         seed=seed,
-        belief=examine(log, behavior, shares, np.column_stack([np.ones(len(log)), features]), ["its share", *names]),
+        belief=assess(log, behavior, shares, np.column_stack([np.ones(len(log)), features]), ["its share", *names]),
         source=log,
     )
 

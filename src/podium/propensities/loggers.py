@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, factorize, labels_column, match_label, plain
-from podium.errors import PodiumError, count, listed, refuse_rows
-from podium.log import AGREE, Log, available, states_given
+from podium.data.columns import Codes, factorize, labels_column, match_label, plain
+from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.log import AGREE, Log, available, states_given
 from podium.policies import align
 from podium.policies.forms import draft_policy
 

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from podium.errors import PodiumError
-from podium.report import CONTENT_SECURITY_POLICY
+from podium.data.errors import PodiumError
+from podium.outputs.report import CONTENT_SECURITY_POLICY
 from podium.studio.changes import what_changed
 from podium.studio.choices import chosen_behavior, chosen_settings
 from podium.studio.downloads import download

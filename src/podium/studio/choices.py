@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.studio.limits import Limits
 from podium.studio.questions import (
     BASELINES,

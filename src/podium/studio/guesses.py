@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Column, is_missing
-from podium.display import printable
+from podium.data.columns import Column, is_missing
+from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
 FIRST = 8  # rows of the preview

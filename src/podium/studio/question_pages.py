@@ -9,7 +9,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.studio import questions
 from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
 from podium.studio.guesses import may_be_policy

@@ -6,9 +6,9 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.errors import MissingExtra, PodiumError
-from podium.frames import frame_to_columns
-from podium.io import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns, separator_of
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.frames import frame_to_columns
+from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns, separator_of
 from podium.studio.guesses import Facts, look
 
 ENDINGS = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
-from podium.errors import MissingExtra, PodiumError
+from podium.data.errors import MissingExtra, PodiumError
 from podium.studio.limits import MB, Limits
 
 PORT = 8765

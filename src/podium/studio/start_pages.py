@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.studio.security import right_token
 from podium.studio.uploads import clean_name, known_ending, store
 from podium.studio.visits import after, go, posted, session_of, studio_of, told, workspace_of

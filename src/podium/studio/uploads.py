@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from podium.display import printable
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
+from podium.outputs.display import printable
 from podium.studio.reading import ENDINGS
 
 LONGEST = 120

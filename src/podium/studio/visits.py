@@ -16,14 +16,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from podium import __version__
-from podium.display import number, percent, printable
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
+from podium.outputs.display import number, percent, printable
 from podium.studio import questions
 from podium.studio.jobs import Job, Queue
 from podium.studio.limits import Limits
 from podium.studio.security import Door, right_token
 from podium.studio.workspaces import Answer, Rooms, Session, Workspace
+from podium.version import VERSION
 
 HERE = Path(__file__).parent
 PATIENCE = 1.5  # seconds that a page waits for a job before it shows its progress
@@ -42,7 +42,7 @@ class Studio:
         self.tickets: set[str] = set()
         self.pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
         self.pages.filters |= {"number": number, "percent": percent, "printable": lambda x: printable(str(x))}
-        self.pages.globals |= {"version": __version__, "questions": questions, "limits": limits}
+        self.pages.globals |= {"version": VERSION, "questions": questions, "limits": limits}
 
     def new_ticket(self) -> str:
         """A token that opens the studio once: for the browser's command line, which others on the machine can read."""

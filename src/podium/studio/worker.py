@@ -28,7 +28,7 @@ def main(folder: Path, memory: int) -> int:
     limit(memory)
     threading.Thread(target=end_with_parent, daemon=True).start()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    from podium.errors import PodiumError
+    from podium.data.errors import PodiumError
 
     try:
         TASKS[task["kind"]](task, folder)
@@ -90,7 +90,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
     from podium.studio.reading import survey
 
     if task.get("example"):
-        from podium.simulator import Programme
+        from podium.worlds.simulator import Programme
 
         tell(stage="Making the example")
         Programme().draw().write_csv(task["path"])
@@ -114,8 +114,8 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
 
 def check(task: dict[str, Any], folder: Path) -> None:
     """The log as podium reads it with these roles."""
-    from podium.io import read_log
-    from podium.study import log_warnings
+    from podium.comparison.analysis import log_warnings
+    from podium.data.read import read_log
 
     tell(stage="Checking the log")
     log = read_log(task["path"], **task["reading"])
@@ -134,7 +134,7 @@ def check(task: dict[str, Any], folder: Path) -> None:
 
 def refuse_long_labels(labels: list[str], most: int) -> None:
     """Pages list the actions; a text of megabytes is none."""
-    from podium.errors import PodiumError
+    from podium.data.errors import PodiumError
 
     long = [label for label in labels if len(label) > most]
     if long:
@@ -148,7 +148,7 @@ def refuse_long_labels(labels: list[str], most: int) -> None:
 def compare(task: dict[str, Any], folder: Path) -> None:
     """The answer: its JSON, its sentence, its report."""
     import podium
-    from podium.report import headline, page
+    from podium.outputs.report import headline, page
 
     tell(stage="Reading the log")
     log = podium.read_log(task["path"], **task["reading"])

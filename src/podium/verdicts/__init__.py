@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.verdicts.pairs import pair_indices, pair_variance
 
 DRAWS = 10_000

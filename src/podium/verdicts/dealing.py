@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Floats, factorize, group_sums
+from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.verdicts.evidence import Evidence
 
 DIGITS = 9  # values that differ only beyond this many digits count as equal, so that rounding noise moves no row

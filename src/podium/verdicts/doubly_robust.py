@@ -5,7 +5,7 @@
 q is linear in the state, apart for each action, and shrunk towards what all actions share; where a policy is known at
 the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. As in the gated
 verdict, an error is no less than what the known policies imply, mean_n sum_a (pi - mu)^2 / B, or, where that cannot be
-known, than what their weights leave open (`podium.verdicts.unseen`). Degrees of freedom follow the kurtosis of the
+known, than what their weights leave open (`verdicts.unseen_weight`). Degrees of freedom follow the kurtosis of the
 sample's terms: of rare rewards, the few that are there decide.
 """
 
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.applied import folds_of
-from podium.baselines import FOLDS, BaselineRows, Encoder
-from podium.columns import Codes, Floats, factorize, group_sums
+from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.log import Log
 from podium.engines.parts import Part, latest_rows
 from podium.engines.rows import Rows
-from podium.estimate import MethodResult
-from podium.estimators import DRE
-from podium.log import Log
-from podium.passes import Method, prepared
-from podium.terms import WeightSums
+from podium.estimates.applied import folds_of
+from podium.estimates.baselines import FOLDS, BaselineRows, Encoder
+from podium.estimates.estimate import MethodResult
+from podium.estimates.estimators import DRE
+from podium.estimates.passes import Method, prepared
+from podium.estimates.terms import WeightSums
 from podium.verdicts import Judgement
 from podium.verdicts.gated import policy_products
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
-from podium.verdicts.unseen import BY_LOG, REWARDS_UNSEEN, Weights
+from podium.verdicts.unseen_weight import BY_LOG, REWARDS_UNSEEN, Weights
 
 NAME = "doubly robust"
 MOST_TEXTS = 50  # values of a text column that get coefficients of their own

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.columns import Codes, Floats, factorize, first_rows
-from podium.log import Log
+from podium.data.columns import Codes, Floats, factorize, first_rows
+from podium.data.log import Log
 from podium.policies import PolicySet
 from podium.verdicts.pairs import pair_indices
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 from podium.verdicts.prior import Kernels, prior_scales
 
 GRADIENT = 1e-8  # what counts as zero

@@ -19,11 +19,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.baselines import neighbour_means
-from podium.columns import Codes, Floats, factorize, group_sums
-from podium.estimators import DRE, LDE, Estimator, weight_gap
-from podium.log import Log
-from podium.moments import Moments, merge
+from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.log import Log
+from podium.estimates.baselines import neighbour_means
+from podium.estimates.estimators import DRE, LDE, Estimator, weight_gap
+from podium.estimates.moments import Moments, merge
 from podium.policies import PolicySet
 from podium.verdicts import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance

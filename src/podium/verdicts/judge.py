@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.errors import PodiumError
-from podium.estimate import MethodResult
-from podium.log import Log
+from podium.data.errors import PodiumError
+from podium.data.log import Log
+from podium.estimates.estimate import MethodResult
 from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
 from podium.verdicts import Judgement
+from podium.verdicts.classical import LABELS, classical
 from podium.verdicts.gated import ALARM, PROXIES, Gates, gated
-from podium.verdicts.resampling import LABELS, classical
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 
 
 def pair_indices(policies: int) -> tuple[Codes, Codes]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 from podium.verdicts.dealing import deal
 from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances
@@ -31,7 +31,7 @@ FIT_BLOCKS = 4  # blocks of a longer log that the variances are fitted on
 # logs of each of 38 families, at N = 2,600 and 6,000, the 95% interval then held the truth in 98% and 88% of the pairs
 # of the half that was looked at first, and in 99% and 97% of those of the other half. To measure it again:
 # python -m podium.calibration --every --rows 2600 6000
-CALM = 1.15
+BLOCK_WIDENING = 1.15
 GRID = 7  # points per integrated variance
 SANDWICH = 0.7  # share of the leave-one-out variance below which no variance may fall
 FREEDOM = (8.0, 30.0)  # bounds of the degrees of freedom
@@ -403,7 +403,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
         d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
         aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
     return Found(
-        factor * means.sum(axis=0), CALM**2 * v, freedom, learned_share(within, prior), aipw,
+        factor * means.sum(axis=0), BLOCK_WIDENING**2 * v, freedom, learned_share(within, prior), aipw,
         float(np.mean([s.level for s in found])), influence / count,
     )  # fmt: skip
 

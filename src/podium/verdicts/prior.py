@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 from podium.verdicts.evidence import Evidence, standard_columns
 
 NOISE = 1e-9  # probabilities and log-odds closer than this are equal

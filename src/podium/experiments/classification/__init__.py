@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.experiments.classification.datasets import describe_origins, load_dataset
 from podium.experiments.classification.plan import (
     EPOCHS,

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 from podium.experiments.classification.plan import REPLAY_SEED
 from podium.experiments.classification.rounds import Program, Round, Streams, text_logs, text_round
 from podium.experiments.classification.verdicts import judge_log
 from podium.experiments.runner import Arrays, Cell
-from podium.labelled import LabelledBandit
+from podium.worlds.labelled import LabelledBandit
 
 METHODS = ("LDE", "DRE", "IPS", "DiM")
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Floats
-from podium.errors import MissingExtra, PodiumError
+from podium.data.columns import Codes, Floats
+from podium.data.errors import MissingExtra, PodiumError
+from podium.data.files import write_text
+from podium.data.shipped import damaged, shipped_text
 from podium.experiments.classification.download import DEADLINE, TIMEOUT, download
 from podium.experiments.classification.sources import SOURCES, UCI, Source, Table, read_prepared
-from podium.files import write_text
-from podium.shipped import damaged, shipped_text
 
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 DATA_DIR, DATA_URL = "PODIUM_DATA_DIR", "PODIUM_DATA_URL"

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from podium.columns import Codes, Floats
+from podium.data.columns import Codes, Floats
 from podium.experiments.compiled import load_compiled
 
 

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 
 TIMEOUT = 20.0  # seconds without a sign of the server
 DEADLINE = 120.0  # seconds for the whole file

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.classification.cells import METHODS
 from podium.experiments.classification.measures import Measures
 from podium.experiments.classification.plan import Variant

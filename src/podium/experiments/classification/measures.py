@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.classification.cells import METHODS
 from podium.experiments.classification.plan import Variant
 from podium.experiments.classification.verdicts import VerdictShares, shares_of

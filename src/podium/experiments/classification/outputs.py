@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from podium.display import Table
+from podium.data.files import write_text
 from podium.experiments import pages
 from podium.experiments.classification import figures
 from podium.experiments.classification.cells import METHODS
@@ -19,7 +19,8 @@ from podium.experiments.classification.plan import Plan
 from podium.experiments.classification.results import Results
 from podium.experiments.drawing import save_figure, style
 from podium.experiments.printed import Entry, agreement, csv_text, table_csv
-from podium.files import write_text
+from podium.outputs.display import Table
+from podium.version import VERSION
 
 SCORES = ("score", "score_std", "error", "error_std", "ties")
 TRAINING = ("trainings", "policies", "untouched", "updates", "before", "after", "majority")
@@ -99,10 +100,8 @@ def write_figures(results: Results, folder: Path) -> list[str]:
 
 def results_dict(plan: Plan, results: Results, tables: dict[str, list[Entry]]) -> dict[str, Any]:
     """The content of results.json; it depends on the plan alone, not on how or when it was run."""
-    from podium import __version__
-
     return {
-        "podium": __version__,
+        "podium": VERSION,
         "experiment": "classification",
         "settings": {
             "replay": plan.replay,

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Codes, Floats
-from podium.errors import PodiumError
+from podium.data.columns import Codes, Floats
+from podium.data.errors import PodiumError
 from podium.experiments.classification.datasets import Dataset
 from podium.experiments.classification.dlm import DirectLossClassifier, generator_state, load_kernel, train_linear
 from podium.experiments.classification.plan import EPS, POLICIES, SHARE
 from podium.experiments.classification.zoo import load_zoo
-from podium.labelled import LabelledBandit, split_rows
-from podium.sampling import random_policy
+from podium.worlds.labelled import LabelledBandit, split_rows
+from podium.worlds.sampling import random_policy
 
 MOST_TRAININGS = 20_000  # per round, in search of ten distinct policies
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.printed import csv_text
 
 Labels = list[int] | list[str]

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from podium.data.files import write_text
 from podium.experiments.classification.cells import run_cell
 from podium.experiments.classification.datasets import load_dataset
 from podium.experiments.classification.measures import join, measure
 from podium.experiments.classification.plan import PRINTED, READINGS, Plan, Variant
 from podium.experiments.printed import Key, csv_text
 from podium.experiments.runner import end_workers, load, run_cells
-from podium.files import write_text
 
 TABLES = ("ex2_comp", "ex2_eval")
 HEADER = ["reading", "table", "row", "column", "mean", "sd", "seeds"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.columns import Codes, Floats
-from podium.compare import compare
+from podium.comparison.compare import compare
+from podium.data.columns import Codes, Floats
 from podium.experiments.runner import Arrays
-from podium.labelled import LabelledBandit
+from podium.worlds.labelled import LabelledBandit
 
 
 @dataclass(frozen=True)

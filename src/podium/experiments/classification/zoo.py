@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 
 
 def ten_classifiers(seed: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from podium.errors import MissingExtra, PodiumError
+from podium.data.errors import MissingExtra, PodiumError
 from podium.experiments.printed import Reproduction
 from podium.experiments.rl.plan import (
     DEFAULTS,

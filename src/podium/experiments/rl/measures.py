@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.rl.readings import Reading, right_pairs
 from podium.experiments.runner import Arrays
 

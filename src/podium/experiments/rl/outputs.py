@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.display import Table
+from podium.data.files import write_text
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
 from podium.experiments.printed import Entry, agreement, csv_text, table_csv
@@ -21,7 +21,8 @@ from podium.experiments.rl.deviations import DEVIATIONS
 from podium.experiments.rl.plan import ALGORITHMS, Plan
 from podium.experiments.rl.readings import METHODS
 from podium.experiments.rl.results import EnvironmentResults, printed_beside
-from podium.files import write_text
+from podium.outputs.display import Table
+from podium.version import VERSION
 
 LIBRARIES = ("numpy", "torch", "stable-baselines3", "gymnasium", "pybullet", "pybullet_envs_gymnasium")
 MAIN_TEXT = ("InvertedPendulum", "Reacher", "Walker2D", "Ant")
@@ -125,10 +126,8 @@ def results_dict(
     plan: Plan, results: Sequence[EnvironmentResults], tables: dict[str, list[Entry]], command: str
 ) -> dict[str, Any]:
     """The content of results.json; it depends on the plan and the libraries alone, not on how or when it was run."""
-    from podium import __version__
-
     return {
-        "podium": __version__,
+        "podium": VERSION,
         "experiment": "rl",
         "command": command,
         "settings": {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.experiments.runner import Cell
 
 # In the order of the paper's table; the environment of name X is XBulletEnv-v0.

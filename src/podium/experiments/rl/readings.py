@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.episodes.proxy import Coordinates, log_proxy
 from podium.experiments.runner import Arrays
 

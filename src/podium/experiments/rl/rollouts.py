@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.rl.training import make_environment, silence
 
 Ints = NDArray[np.int64]

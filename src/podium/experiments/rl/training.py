@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.errors import MissingExtra
+from podium.data.errors import MissingExtra
 from podium.experiments.rl.plan import ALGORITHMS, CHANGED, DEFAULTS
 from podium.experiments.runner import Arrays
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.columns import Floats
-from podium.compare import compare
+from podium.comparison.compare import compare
+from podium.data.columns import Floats
+from podium.data.log import Log
 from podium.experiments.rl.measures import unclear_pairs
 from podium.experiments.rl.plan import ALGORITHMS, Plan, cell_name
 from podium.experiments.rl.readings import Reading, log_probabilities
 from podium.experiments.runner import Arrays, Cell, load
-from podium.log import Log
 from podium.policies.drafts import Policy
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.experiments.printed import Reproduction
 from podium.experiments.runner import cells_folder, check_start, end_workers, run_cells
 from podium.experiments.synthetic.plan import (

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.bandits import Bandit
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.compiled import load_compiled
 from podium.experiments.runner import Arrays, Cell
 from podium.experiments.synthetic.details import state_details
 from podium.experiments.synthetic.plan import REPLAY_SEED, load_bandit
+from podium.worlds.bandits import Bandit
 
 GENERATOR = "generator"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.bandits import Bandit
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.runner import Arrays
-from podium.theory import reward_radius, reward_range_of
+from podium.theory.bounds import reward_radius, reward_range_of
+from podium.worlds.bandits import Bandit
 
 BINS = 49
 DELTAS = np.array([0.0, *np.geomspace(1e-6, 1e-1, 21)])  # in units of the squared span

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.drawing import (
     GREY,
     LOOKS,

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.runner import Arrays
 
 METHODS = ("LDE", "DRE", "IPS", "DiM")

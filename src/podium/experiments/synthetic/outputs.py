@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.display import Table
+from podium.data.files import write_text
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
 from podium.experiments.printed import Entry, agreement, csv_text, table_csv
@@ -18,7 +18,8 @@ from podium.experiments.synthetic.measures import METHODS
 from podium.experiments.synthetic.plan import Plan
 from podium.experiments.synthetic.results import ExampleResults
 from podium.experiments.synthetic.verdicts import VerdictShares
-from podium.files import write_text
+from podium.outputs.display import Table
+from podium.version import VERSION
 
 MEASURED = (
     "rate", "rate_error", "state_rate", "state_rate_error", "average", "average_error", "std", "std_error", "low",
@@ -138,10 +139,8 @@ def results_dict(
     tables: dict[str, list[Entry]],
 ) -> dict[str, Any]:
     """The content of results.json; it depends on the plan alone, not on how or when it was run."""
-    from podium import __version__
-
     return {
-        "podium": __version__,
+        "podium": VERSION,
         "experiment": "synthetic",
         "settings": {
             "replay": plan.replay,

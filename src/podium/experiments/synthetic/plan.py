@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.bandits import REWARDS, Bandit, example
-from podium.errors import PodiumError
+from podium.data.errors import PodiumError
 from podium.experiments.runner import Cell
+from podium.worlds.bandits import REWARDS, Bandit, example
 
 TESTS = 1000
 QUICK_TESTS = 40

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.bandits import Bandit
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.printed import Entry, Key, beside_printed
 from podium.experiments.runner import Arrays, load
 from podium.experiments.synthetic.measures import METHODS, Correlations, Measures, correlate, measure, share_std_errors
 from podium.experiments.synthetic.plan import GRID_ALPHAS, GRID_SIZES, PRINTED, SWEEPS, Plan
-from podium.theory import comparison_bound, reward_range_of
+from podium.theory.bounds import comparison_bound, reward_range_of
+from podium.worlds.bandits import Bandit
 
 TABLES = ("eval_a", "eval_m", "correlation")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.columns import Floats
+from podium.data.columns import Floats
 from podium.experiments.drawing import GREY, LOOKS, draw_lines, new_figure, percent_axis, plain_log_axis
 from podium.experiments.synthetic.figures import SIZE, TICKS, column, sizes_of
 from podium.experiments.synthetic.measures import METHODS

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from podium.bandits import Bandit
-from podium.columns import Codes, Floats
-from podium.compare import compare
+from podium.comparison.compare import compare
+from podium.data.columns import Codes, Floats
 from podium.experiments.runner import Arrays, Cell, load
 from podium.experiments.synthetic.cells import key_of, load_kernel, set_generator
 from podium.experiments.synthetic.plan import REPLAY_SEED, Plan, load_bandit
-from podium.sampling import invert, softmax
+from podium.worlds.bandits import Bandit
+from podium.worlds.sampling import invert, softmax
 
 CLAIMS = {"better": 1, "cannot tell": 0, "worse": -1}
 

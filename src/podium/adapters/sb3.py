@@ -1,0 +1,115 @@
+"""Stable-Baselines3 models: loading them, and their choices on the states of a log.
+
+A model file holds pickled objects, which run code when they are loaded: load only files that you trust, and never a
+file that somebody uploads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.log import Log
+from podium.policies.drafts import Draft, Policy, read_actions
+
+ALGORITHMS = ("A2C", "DDPG", "DQN", "PPO", "SAC", "TD3")
+TRUST = "a model.zip runs code when it is loaded: use only files that you trust"
+
+
+def is_model(policy: Any) -> bool:
+    """Whether an object is a Stable-Baselines3 model, or acts like one."""
+    return all(hasattr(policy, name) for name in ("predict", "action_space", "observation_space"))
+
+
+def is_discrete(space: Any) -> bool:
+    """Whether a Gymnasium space holds single choices (Discrete, MultiDiscrete, MultiBinary)."""
+    return hasattr(space, "n") or hasattr(space, "nvec")
+
+
+def load_model(spec: str) -> Any:
+    """The model that `sb3:ALGO:model.zip` names."""
+    algorithm, _, path = spec.removeprefix("sb3:").partition(":")
+    if algorithm.upper() not in ALGORITHMS or not path:
+        raise PodiumError(
+            f"unknown policy {spec!r}",
+            hint=f"write sb3:ALGO:model.zip, with ALGO one of {', '.join(ALGORITHMS)}; {TRUST}.",
+        )
+    if not Path(path).is_file():
+        raise PodiumError(f"there is no file {path!r}", hint="check the path of the model.")
+    try:
+        import stable_baselines3
+    except ImportError as error:
+        raise MissingExtra("stable-baselines3", "rl", "loading an sb3: policy") from error
+    try:
+        return getattr(stable_baselines3, algorithm.upper()).load(path, device="cpu")
+    except Exception as error:  # zip, pickle, torch and version troubles alike
+        raise PodiumError(
+            f"{Path(path).name} cannot be loaded as a {algorithm.upper()} model: {type(error).__name__}: {error}",
+            hint=f"save it with model.save(path), and name the algorithm that trained it; {TRUST}.",
+        ) from error
+
+
+def model_actions(model: Any, observations: NDArray[Any], deterministic: bool = True) -> NDArray[Any]:
+    """The actions of a model at a batch of observations."""
+    actions, _ = model.predict(observations, deterministic=deterministic)
+    return np.asarray(actions)
+
+
+def read_model_choices(name: str, model: Any, log: Log) -> Draft:
+    """What a model with discrete actions chooses at the states of a log: numbers, or places in the action space."""
+    space = model.action_space
+    if not is_discrete(space) or not hasattr(space, "n"):
+        raise PodiumError(
+            f"policy {name!r} has the action space {space}, and the log has single actions",
+            hint="compare policies with continuous actions on recorded episodes: podium.episodes.compare(episodes, "
+            "policies), or podium compare STEPS --episodes.",
+        )
+    chosen = model_actions(model, model_states(name, model, log)).reshape(-1)
+    if log.actions.dtype.kind in "iu":
+        return read_actions(name, Policy(chosen), log)
+    if space.n != log.n_actions:
+        raise PodiumError(
+            f"policy {name!r} chooses among {count(int(space.n), 'action')}; the log has {log.n_actions}",
+            hint="name every action in the model's order with actions=[...] or --actions a,b,c.",
+        )
+    return Draft("actions", labels=log.action_space, chosen=chosen.astype(np.int64) - int(getattr(space, "start", 0)))
+
+
+def model_states(name: str, model: Any, log: Log) -> NDArray[Any]:
+    """The log's states as the observations that a model was trained on."""
+    shape = tuple(model.observation_space.shape)
+    columns = list(log.state_columns.values())
+    if any(column.dtype.kind not in "iufb" for column in columns):
+        raise PodiumError(
+            f"policy {name!r} needs states that are numbers",
+            hint="choose the columns of its observations with state=[...] or --state.",
+        )
+    states = np.column_stack(columns)
+    if not shape and states.shape[1] == 1:  # one of several numbered states
+        return states[:, 0].astype(np.int64)
+    if int(np.prod(shape)) != states.shape[1]:
+        raise PodiumError(
+            f"policy {name!r} was trained on observations of shape {shape}; the log has "
+            f"{count(states.shape[1], 'state column')}",
+            hint="choose the columns of its observations, in their order, with state=[...] or --state.",
+        )
+    return states.reshape(len(states), *shape).astype(model.observation_space.dtype)
+
+
+@contextmanager
+def seeded(policy: Any, seed: int) -> Iterator[None]:
+    """Make what a model draws depend on the seed alone, and leave the program's own random numbers as they were."""
+    if not is_model(policy):
+        yield
+        return
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

@@ -1,5 +1,0 @@
-"""python -m podium.calibration"""
-
-from podium.calibration.bench import main
-
-main()

@@ -1,0 +1,97 @@
+"""A deployment gate: does "new > current" (or "new > current - 0.02") hold, fail, or stay open?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.data.errors import PodiumError
+from podium.outputs.display import percent
+
+HOLDS, OPEN, OPPOSITE = 0, 3, 4
+NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
+HINT = 'write --gate "new > current", or with a margin that does no harm: "new > current - 0.02".'
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`better` is better than `other` by more than `margin` (negative: it may be that much worse)."""
+
+    better: str
+    other: str
+    margin: float
+
+    def __str__(self) -> str:
+        if not self.margin:
+            return f"{self.better} > {self.other}"
+        return f"{self.better} > {self.other} {'-' if self.margin < 0 else '+'} {abs(self.margin):g}"
+
+
+@dataclass(frozen=True)
+class GateAnswer:
+    """What the log says of a condition: `probability` that it holds, the verdict and its exit code."""
+
+    condition: Condition
+    probability: float
+    verdict: str  # "holds", "cannot tell" or "the opposite holds"
+    exit_code: int
+    reasons: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "condition": str(self.condition),
+            "probability": self.probability,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "reasons": list(self.reasons),
+        }
+
+    def sentence(self) -> str:
+        sure = f"{percent(1 - self.probability if self.exit_code == OPPOSITE else self.probability)} sure"
+        sure += " that it holds" if self.exit_code == OPEN else ""
+        return f"Gate {str(self.condition)!r}: {self.verdict} ({sure})." + "".join(f" {r}." for r in self.reasons)
+
+
+def parse_gate(text: str, names: Sequence[str]) -> Condition:
+    """The condition that a text states about policies of these names.
+
+    >>> parse_gate("new > current - 0.02", ["new", "current"])
+    Condition(better='new', other='current', margin=-0.02)
+    """
+    for found in re.finditer(">", text):
+        left, right = text[: found.start()].strip(), text[found.end() :].strip()
+        if left not in names:
+            continue
+        if right in names:
+            return checked(Condition(left, right, 0.0))
+        margin = re.fullmatch(rf"(.*?)\s*([+-])\s*({NUMBER})", right)
+        if margin and margin[1] in names:
+            return checked(Condition(left, margin[1], float(margin[2] + margin[3])))
+    known = ", ".join(names)
+    raise PodiumError(
+        f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are {known}", hint=HINT
+    )
+
+
+def checked(condition: Condition) -> Condition:
+    if condition.better == condition.other:
+        raise PodiumError(f"the gate compares {condition.better!r} with itself", hint=HINT)
+    if not math.isfinite(condition.margin):
+        raise PodiumError("the margin of the gate must be finite", hint=HINT)
+    return condition
+
+
+def answer_gate(condition: Condition, probability: float, level: float, reason: str) -> GateAnswer:
+    """The answer to a condition that holds with this probability; a reason means that no claim may be made."""
+    surely = (1 + level) / 2
+    if reason:
+        return GateAnswer(condition, probability, "cannot tell", OPEN, (reason,))
+    if probability >= surely:
+        return GateAnswer(condition, probability, "holds", HOLDS, ())
+    if probability <= 1 - surely:
+        return GateAnswer(condition, probability, "the opposite holds", OPPOSITE, ())
+    limits = f"A probability between {1 - surely:.3g} and {surely:.3g} leaves it open at level {level:g}"
+    return GateAnswer(condition, probability, "cannot tell", OPEN, (limits,))

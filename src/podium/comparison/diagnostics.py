@@ -1,0 +1,432 @@
+"""The trust panel: what the log holds, how much of each policy it can speak of, and what each pair hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.comparison.analysis import log_warnings
+from podium.comparison.compare import compare
+from podium.comparison.influence import Driver, drivers, row_influence
+from podium.comparison.result import Comparison
+from podium.comparison.scores import score
+from podium.data.columns import Floats, group_sums, tiers
+from podium.data.errors import PodiumError, count
+from podium.data.log import Log
+from podium.data.scan import ScannedLog
+from podium.engines.parts import Part
+from podium.engines.rows import Rows, open_rows
+from podium.engines.sample import SAMPLE_ROWS
+from podium.estimates.baselines import constant
+from podium.estimates.estimate import TIE, engine_of, try_methods
+from podium.estimates.estimators import DRE, ESTIMATORS, LDE
+from podium.estimates.terms import WeightSums, build_terms
+from podium.outputs.display import Table, number, share, wrap
+from podium.outputs.markup import join, tag
+from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
+from podium.verdicts.gated import ALARM, Gates
+from podium.verdicts.pairs import pair_indices
+from podium.version import VERSION
+
+if TYPE_CHECKING:
+    from podium.theory.assumption import AssumptionCheck
+
+LOW_MASS = 0.1
+LOW_ESS = 20.0
+HIGH_SHARE = 0.2
+FEW_ROWS_FLIP = 3
+SHOWN = 10
+MOST_CELLS = 20_000_000  # rows x actions beyond which no model of all rewards is fitted
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of one policy the log can speak of."""
+
+    name: str
+    mass_on_logged: float  # average probability that the policy gives to actions logged in the same state
+    ess: float  # effective sample size of its weights
+    max_weight: float  # largest weight, relative to the average one
+    top_row_share: float  # share of the sum of absolute row terms that the largest row carries
+
+
+@dataclass(frozen=True)
+class PairCheck:
+    """What one pair hangs on."""
+
+    a: str
+    b: str
+    verdict: str
+    difference: float
+    empirical_se: float | None  # of LDE, from the rows
+    design_se: float | None  # of LDE, from what the policies would do
+    z_b: float | None  # disagreement of LDE and DRE
+    rows_to_flip: int | None
+    rows: tuple[Driver, ...]
+    states: tuple[Driver, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
+            "rows": [vars(d) for d in self.rows],
+            "states": [
+                {**vars(d), "label": list(d.label) if isinstance(d.label, tuple) else d.label} for d in self.states
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The ranking by another method or baseline, and the share of pairs it orders as the comparison does."""
+
+    estimator: str
+    baseline: str
+    ranking: tuple[str, ...]
+    agreement: float
+
+
+@dataclass(frozen=True)
+class Alarm:
+    name: str
+    value: float
+    meaning: str
+    advice: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis:
+    """Summary of the log, coverage of each policy, what drives each pair, sensitivity, and alarms."""
+
+    log: Log | ScannedLog
+    coverage: tuple[Coverage, ...]
+    pairs: tuple[PairCheck, ...]
+    sensitivity: tuple[Sensitivity, ...]
+    assumption: AssumptionCheck
+    t_p: float
+    alarms: tuple[Alarm, ...]
+    warnings: tuple[str, ...]
+    details: Mapping[str, Any]
+    engine: str = "memory"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "podium": VERSION,
+            "log": {**self.log.to_dict(), **self.details},
+            "settings": {"engine": self.engine},
+            "policies": [vars(c) for c in self.coverage],
+            "pairs": [p.to_dict() for p in self.pairs],
+            "sensitivity": [{**vars(s), "ranking": list(s.ranking)} for s in self.sensitivity],
+            "t_p": self.t_p,
+            "alarms": [vars(a) for a in self.alarms],
+            "warnings": list(self.warnings),
+        }
+
+    def log_table(self) -> Table:
+        d, log = self.details, self.log
+        states = log.n_states
+        single = share(d["single_row_states"])
+        rows = [
+            ["rows", f"{len(log):,}", "logged interactions"],
+            ["distinct", f"{log.distinct:,}", "of a repeated (state, action) LDE and DiM keep one row"],
+            ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
+            ["rows per state", number(len(log) / states, 2), f"{single} of states have one row"],
+            ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
+            ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],
+            ["propensities", log.knows, KNOWN[log.knows]],
+            ["T_p", number(self.t_p, 1), "beyond 3: good actions were logged more often"],
+        ]
+        return Table(f"Log ({self.engine})", ["figure", "value", "meaning"], rows, align="lrl")
+
+    def coverage_table(self) -> Table:
+        rows = [
+            [c.name, share(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2), share(c.top_row_share)]
+            for c in self.coverage
+        ]
+        weights = "pi/p" if self.log.knows != "none" else "pi (no propensities)"
+        notes = [
+            "on logged: probability that a policy gives to actions logged in the same state; the rest is unseen.",
+            f"ESS: how many equally weighted rows its weights {weights} are worth.",
+            "largest weight: relative to the average. top row: share of the estimate that one row carries.",
+        ]
+        columns = ["policy", "on logged", "ESS", "largest weight", "top row"]
+        return Table("Policies", columns, rows, align="lrrrr", notes=notes)
+
+    def pairs_table(self) -> Table:
+        rows = []
+        for p in self.pairs[:SHOWN]:
+            ratio = "-" if not p.design_se or p.empirical_se is None else number(p.empirical_se / p.design_se, 2)
+            flip = "-" if p.rows_to_flip is None else str(p.rows_to_flip)
+            top = " ".join(f"{d.label}{'!' if d.flips else ''}" for d in p.rows[:3])
+            rows.append([p.a, p.b, p.verdict, flip, top, ratio, number(p.z_b, 1)])
+        notes = [
+            "flip: the fewest rows whose removal would turn the sign. rows: those that matter most (! alone enough).",
+            "seen/design: below .7 the log has not met the actions that matter to the pair; log those.",
+            "z_b: beyond 2 LDE and DRE disagree; believe DRE if the propensities are right.",
+        ]
+        if len(self.pairs) > SHOWN:
+            notes.append(f"{len(self.pairs) - SHOWN} more pairs, and the states that matter, are in the JSON output.")
+        return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
+
+    def sensitivity_table(self) -> Table:
+        rows = [[s.estimator, s.baseline, share(s.agreement), " > ".join(s.ranking)] for s in self.sensitivity]
+        notes = ["agrees: share of pairs in the order of the comparison. Orders that differ widely call for more rows."]
+        return Table("Other methods", ["method", "baseline", "agrees", "ranking"], rows, "llrl", notes)
+
+    def tables(self) -> list[Table]:
+        """What there is to show."""
+        tables = [self.log_table()]
+        tables += [] if self.log.estimated is None else self.log.estimated.tables()
+        tables += [self.coverage_table()] if self.coverage else []
+        tables += [self.pairs_table()] if self.pairs else []
+        tables += [self.sensitivity_table()] if self.sensitivity else []
+        return tables
+
+    def text(self, width: int = 80, bold: bool = False) -> str:
+        lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
+        texts = [table.text(width, bold) for table in self.tables()]
+        return "\n\n".join([*texts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
+        said = join(tag("p", line) for line in [*lines, self.assumption.verdict])
+        return said + "".join(table.html() for table in self.tables())
+
+
+KNOWN = {
+    "full": "the whole behaviour policy is known",
+    "logged": "known for the logged actions",
+    "estimated": "learned from this log, not known",
+    "none": "unknown: only LDE and DiM can be used",
+}
+
+
+def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Diagnosis:
+    """What the log can and cannot say about the policies; the options are those of `compare`.
+
+    Of a log of more than 20,000 rows, what drives each pair is looked for in its sample.
+    """
+    alone = policies is None and not policies_in(log)
+    if not alone and len(named_policies(log, policies)) > 1:
+        return diagnose_comparison(compare(log, policies, **options))
+    given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
+    rows = open_rows(log, {"uniform": "uniform"} if alone else policies, **given, size=SAMPLE_ROWS)
+    if alone:  # a log can be looked at before there is a policy
+        return look_at(replace(rows, policies=PolicySet(())), log_warnings(rows.sample))
+    return look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
+
+
+def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
+    """The trust panel of a comparison that has been made; of all pairs, or of those among some policies."""
+    assert result.basis is not None
+    return look_at(result.basis.rows, result.warnings, result, among)
+
+
+def look_at(
+    rows: Rows,
+    warnings: tuple[str, ...],
+    result: Comparison | None = None,
+    among: Sequence[str] | None = None,
+) -> Diagnosis:
+    """All that can be said of a log and its policies, and of the pairs where they were compared."""
+    from podium.theory.assumption import check_assumption
+
+    sample, policies = rows.sample, rows.policies
+    known = None if result is None or result.basis is None else result.basis.judgement.figures.get("gates")
+    gates = Gates(sample, policies) if known is None else known
+    pairs = () if result is None else tuple(check_pairs(result, gates, among))
+    coverage = tuple(cover(rows))
+    return Diagnosis(
+        log=rows.log,
+        coverage=coverage,
+        pairs=pairs,
+        sensitivity=() if result is None else tuple(other_rankings(result)),
+        assumption=check_assumption(sample),
+        t_p=gates.t_p,
+        alarms=(*log_alarms(gates), *policy_alarms(coverage, policies), *pair_alarms(pairs)),
+        warnings=warnings,
+        details=log_details(rows),
+        engine=engine_of(rows.log),
+    )
+
+
+def log_details(rows: Rows) -> dict[str, Any]:
+    """Figures of the log beyond its size."""
+    log, facts = rows.log, rows.source.facts()
+    return {
+        "duplicates": len(log) - log.distinct,
+        "unseen_actions": int((facts.counts == 0).sum()),
+        "single_row_states": facts.single / log.n_states,
+        "reward_mean": facts.mean,
+        "reward_low": facts.low,
+        "reward_high": facts.high,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RowShares:
+    """Sums over rows of the absolute terms (r - mean) w of K policies, and the largest: (K,) each."""
+
+    weights: WeightSums
+    total: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, part: Part, mean: float) -> RowShares:
+        """Weights are pi/p where propensities are known, else pi."""
+        estimator = LDE if part.log.propensities is None else DRE
+        every = np.arange(len(part.rows))
+        terms = build_terms(part.log, part.policies, estimator, every, constant(mean, len(every)), shared=mean)
+        carried = np.vstack([np.abs(block) for _, block in terms.blocks()])
+        return cls(WeightSums.of(terms), carried.sum(axis=0), carried.max(axis=0))
+
+    def __add__(self, other: RowShares) -> RowShares:
+        return RowShares(
+            self.weights + other.weights, self.total + other.total, np.maximum(self.largest, other.largest)
+        )
+
+
+def row_shares(parts: Iterable[Part], mean: float) -> RowShares:
+    return reduce(add, (RowShares.of(part, mean) for part in parts))
+
+
+def cover(rows: Rows) -> list[Coverage]:
+    """Coverage of every policy: weights on all rows, the mass on logged actions on the sample."""
+    if not len(rows.policies):
+        return []
+    found = rows.fold(partial(row_shares, mean=rows.source.mean_reward(False)), "coverage")
+    weights, shares = found.weights, found.largest / np.where(found.total > 0, found.total, np.inf)
+    mean = weights.total / weights.rows
+    return [
+        Coverage(
+            name=policy.name,
+            mass_on_logged=mass_on_logged(rows.sample, policy),
+            ess=float(weights.total[k] ** 2 / weights.squares[k]) if weights.squares[k] > 0 else 0.0,
+            max_weight=float(weights.largest[k] / mean[k]) if mean[k] > 0 else 0.0,
+            top_row_share=float(shares[k]),
+        )
+        for k, policy in enumerate(rows.policies)
+    ]
+
+
+def mass_on_logged(log: Log, policy: PolicyRows) -> float:
+    """Average over rows of the probability of the actions that were logged in the row's state."""
+    kept = log.latest  # one row per (state, action)
+    mass = group_sums(log.state_codes[kept], policy.logged[kept], log.n_states)
+    return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
+
+
+def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = None) -> list[PairCheck]:
+    """What every pair (among some policies) hangs on, in the order of the comparison."""
+    basis = result.basis
+    assert basis is not None
+    names = basis.policies.names
+    i, j = pair_indices(len(names))
+    index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
+    influence = basis.judgement.figures.get("influence")
+    if influence is None:
+        influence = row_influence(basis.sample_main, len(basis.sample), basis.units)
+    checks = []
+    wanted = set(names if among is None else among)
+    for p in result.pairs:
+        if p.a not in wanted or p.b not in wanted:
+            continue
+        n = index.get((p.a, p.b), index.get((p.b, p.a)))
+        assert n is not None
+        sign = 1.0 if (p.a, p.b) in index else -1.0
+        effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
+        found = drivers(basis.sample, p.difference, effects, basis.rows.numbers + 1)
+        lde, design = float(gates.lde.empirical[n]), float(gates.lde.design[n])
+        checks.append(
+            PairCheck(
+                a=p.a,
+                b=p.b,
+                verdict=p.verdict,
+                difference=p.difference,
+                empirical_se=lde if np.isfinite(lde) else None,
+                design_se=design if np.isfinite(design) else None,
+                z_b=sign * float(gates.z_b[n]) if gates.knows != "none" else None,
+                rows_to_flip=found.rows_to_flip,
+                rows=found.rows,
+                states=found.states,
+            )
+        )
+    return checks
+
+
+def other_rankings(result: Comparison) -> list[Sensitivity]:
+    """The ranking under every method, and under other baselines for those that use one, on the sample."""
+    basis = result.basis
+    assert basis is not None
+    log, policies = basis.sample, basis.policies
+    learns = all(p.has_full for p in policies) and len(log) > 1 and len(log) * log.n_actions <= MOST_CELLS
+    baselines = ["mean", "state"] + (["linear"] if learns else [])
+    sign = -1.0 if result.settings["lower_is_better"] else 1.0
+    place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
+    found = []
+    for baseline in baselines:
+        methods = [e for e in ESTIMATORS.values() if baseline == "mean" or e.uses_baseline]
+        try:
+            results, _ = try_methods(log, policies, methods, baseline, seed=result.settings["seed"])
+        except PodiumError:  # such as a text column with too many values for a linear model
+            continue
+        for name, method in results.items():
+            tier = tiers(sign * method.centred, TIE * method.scale)
+            order = np.lexsort((-place, tier))
+            shown = baseline if method.estimator.uses_baseline else "-"
+            ranking = tuple(policies.names[k] for k in order)
+            found.append(Sensitivity(name, shown, ranking, float(score(place, -tier, ties="half"))))
+    return found
+
+
+# --- alarms ------------------------------------------------------------------------------------------------------
+
+
+def log_alarms(gates: Gates) -> list[Alarm]:
+    if abs(gates.t_p) <= ALARM:
+        return []
+    known = gates.knows != "none"
+    meaning = (
+        f"good actions were logged more often than others (T_p = {gates.t_p:.1f})"
+        if gates.t_p > 0
+        else f"good actions were logged less often than others (T_p = {gates.t_p:.1f})"
+    )
+    advice = "LDE and DiM may rank wrongly; " + ("look at DRE." if known else "log the propensities.")
+    return [Alarm("T_p", gates.t_p, meaning + ("." if known else ", judged by how often each occurs."), advice)]
+
+
+def policy_alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Alarm]:
+    """What should make a reader doubt the estimates of a policy."""
+    found = []
+    for c, p in zip(coverage, policies, strict=True):
+        if c.mass_on_logged < LOW_MASS and not p.proxy:
+            meaning = f"{c.name} plays logged actions with probability {share(c.mass_on_logged)} only."
+            found.append(Alarm("mass_on_logged", c.mass_on_logged, meaning, "Log more of the actions that it prefers."))
+        if c.ess < LOW_ESS:
+            meaning = f"{c.name} rests on about {c.ess:.1f} effective rows."
+            found.append(Alarm("ess", c.ess, meaning, "Treat its importance-weighted estimates as anecdotes."))
+        if c.top_row_share > HIGH_SHARE:
+            meaning = f"one row carries {share(c.top_row_share)} of what is known of {c.name}."
+            found.append(Alarm("top_row_share", c.top_row_share, meaning, "Check that row, or log more."))
+    return found
+
+
+def pair_alarms(pairs: Sequence[PairCheck]) -> list[Alarm]:
+    """Claims that hang on a handful of rows."""
+    fragile = [p for p in pairs if p.verdict != "cannot tell" and p.rows_to_flip and p.rows_to_flip <= FEW_ROWS_FLIP]
+    return [
+        Alarm(
+            "rows_to_flip",
+            float(p.rows_to_flip or 0),
+            f"without {count(p.rows_to_flip or 0, 'row')} {p.a} would not come out ahead of {p.b}.",
+            "Check rows " + ", ".join(str(d.label) for d in p.rows[:3]) + ".",
+        )
+        for p in fragile
+    ]

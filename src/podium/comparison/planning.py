@@ -1,0 +1,258 @@
+"""What would make it sure: the difference that a log can detect now, the rows for a smaller one, and what to log.
+
+The observed difference never enters: planning by it is worthless, because it is large where luck made it so. The user
+names the smallest difference worth detecting, and only the precision of the log is used. With v the variance of a
+difference that falls as 1/N, a true difference d is decided with probability `power` once
+
+    d >= (z_level + z_power) sqrt(v),   so   N* = N v ((z_level + z_power) / d)^2   (2.80 for 95% and 80%).
+
+For the posterior, v is its own variance without the prior's part, tempered by LDE's design error, which is steadier
+where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podium.experiments.calibration.foresight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.comparison.result import Comparison
+from podium.data.columns import Floats, descending, group_sums, plain
+from podium.data.errors import PodiumError
+from podium.data.log import Log
+from podium.data.scan import ScannedLog
+from podium.outputs.display import Table, label_text, number, share, wrap
+from podium.outputs.markup import join, tag
+from podium.policies import PolicySet
+from podium.verdicts import Judgement
+from podium.verdicts.pairs import pair_indices
+from podium.version import VERSION
+
+POWERS = (0.8, 0.9)
+STEADY = 0.1
+MOST_CELLS = 100_000_000  # policies x rows x actions that are looked at for what to log more of
+SHOWN = 8
+ROUNDING = 1e-9  # what differs by less differs by rounding alone
+
+
+@dataclass(frozen=True)
+class PlannedPair:
+    """One pair: the difference detectable now (80% power), and the rows in all for the wanted one; None: unknown."""
+
+    a: str
+    b: str
+    detectable_now: float | None
+    rows_80: int | None
+    rows_90: int | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class LogMore:
+    """An action or a state that carries the uncertainty of the undecided pairs."""
+
+    kind: str  # "action" or "state"
+    label: Any
+    now: float  # its share of the rows
+    ideal: float | None  # the share that would serve the undecided pairs best, for actions
+    carries: float  # its share of their variance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """Rows needed per pair, and what to log more of."""
+
+    log: Log | ScannedLog
+    difference: float
+    pairs: tuple[PlannedPair, ...]
+    log_more: tuple[LogMore, ...]
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "podium": VERSION,
+            "log": self.log.to_dict(),
+            "settings": dict(self.settings),
+            "difference": self.difference,
+            "pairs": [vars(p) for p in self.pairs],
+            "log_more": [
+                {**vars(m), "label": list(m.label) if isinstance(m.label, tuple) else m.label} for m in self.log_more
+            ],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per pair."""
+        from podium.data.frames import columns_to_frame
+
+        texts = {"a", "b", "verdict"}
+        columns = {
+            key: np.array(
+                [np.nan if getattr(p, key) is None else getattr(p, key) for p in self.pairs],
+                dtype=object if key in texts else np.float64,
+            )
+            for key in ("a", "b", "verdict", "detectable_now", "rows_80", "rows_90")
+        }
+        return columns_to_frame(columns, backend)
+
+    def pairs_table(self) -> Table:
+        shown = sorted(self.pairs, key=lambda p: (p.verdict != "cannot tell", -(p.rows_80 or 0)))[:20]
+        rows = [
+            [p.a, p.b, p.verdict, number(p.detectable_now), count_text(p.rows_80), count_text(p.rows_90)] for p in shown
+        ]
+        notes = [
+            f"detects: the smallest true difference that {len(self.log):,} rows decide 8 times in 10.",
+            f"80%, 90%: rows in all, logged as these were, to decide a difference of {self.difference:g} that often.",
+        ]
+        if len(self.pairs) > len(shown):
+            notes.append(f"{len(self.pairs) - len(shown)} more pairs are in the JSON output.")
+        return Table("Rows needed", ["a", "b", "a is now", "detects", "80%", "90%"], rows, "lllrrr", notes)
+
+    def log_more_table(self) -> Table:
+        rows = [
+            [
+                m.kind,
+                label_text(m.label),
+                share(m.now),
+                "-" if m.ideal is None else share(m.ideal),
+                share(m.carries),
+            ]
+            for m in self.log_more
+        ]
+        notes = ["carries: its part in the variance of the undecided pairs. best: the share of rows that helps most."]
+        return Table("What to log more of", ["", "label", "now", "best", "carries"], rows, "llrrr", notes)
+
+    def text(self, width: int = 80, bold: bool = False) -> str:
+        head = wrap(repr(self.log), width, "")
+        head += f"\nTo detect a difference of {self.difference:g} in reward, by {self.settings['verdicts']}"
+        parts = [head, self.pairs_table().text(width, bold)]
+        if self.log_more:
+            parts.append(self.log_more_table().text(width, bold))
+        return "\n\n".join([*parts, *(wrap(note, width, "") for note in self.notes)])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        tables = [self.pairs_table()] + ([self.log_more_table()] if self.log_more else [])
+        return (
+            tag("p", repr(self.log))
+            + "".join(table.html() for table in tables)
+            + join(tag("p", note) for note in self.notes)
+        )
+
+
+def count_text(rows: int | None) -> str:
+    return "-" if rows is None else f"{rows:,}"
+
+
+# --- the arithmetic ----------------------------------------------------------------------------------------------
+
+
+def planning_variance(judgement: Judgement) -> Floats:
+    """v (P,): the variance that falls as 1/N; inf where the log says nothing yet."""
+    v = np.where(judgement.usable, judgement.std_error, np.inf) ** 2
+    if judgement.learned is not None:
+        v = v / judgement.learned
+    steady = judgement.figures.get("steady_variance")
+    if steady is not None:
+        v = np.where(np.isfinite(steady) & (steady > 0), v ** (1 - STEADY) * np.maximum(steady, 0) ** STEADY, v)
+    return v
+
+
+def detectable(v: Floats, level: float, power: float) -> Floats:
+    """(P,) the true difference that is decided with this power, given the variance v of the rows."""
+    from scipy.special import ndtri
+
+    return np.asarray((ndtri((1 + level) / 2) + ndtri(power)) * np.sqrt(v))
+
+
+def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
+    """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
+    exact = rows * (detectable(v, level, power) / difference) ** 2
+    return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
+
+
+def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
+    """Actions and states that carry the variance of the undecided pairs.
+
+    With g = pi - mu the variance of a difference is a sum of g(a|s)^2 / B(a|s), least if actions are logged in
+    proportion to |g|. B is the behaviour policy, or the actions' shares of the rows where that is unknown.
+    """
+    if not undecided or not all(p.has_full for p in policies):
+        return ()
+    share = np.bincount(log.action_codes, minlength=log.n_actions) / len(log)
+    behavior = (
+        log.behavior
+        if log.behavior is not None
+        else np.broadcast_to(np.maximum(share, 1 / (2 * len(log))), (len(log), log.n_actions))
+    )
+    full = [p.full(log.n_actions) for p in policies]
+    wanted, carried = np.zeros(log.n_actions), np.zeros((len(log), log.n_actions))
+    for i, j in undecided:
+        gap = np.abs(full[i] - full[j])
+        total = gap.sum()
+        if total > 0:
+            wanted += gap.sum(axis=0) / total
+            part = gap**2 / np.maximum(behavior, 1e-12)
+            carried += part / part.sum()
+    if wanted.sum() == 0:
+        return ()
+    wanted, carried = wanted / wanted.sum(), carried / carried.sum()
+    by_action = carried.sum(axis=0)
+    found = [*actions_to_log(log.action_space, share, wanted, by_action)]
+    by_state = group_sums(log.state_codes, carried.sum(axis=1), log.n_states)
+    rows = np.bincount(log.state_codes, minlength=log.n_states) / len(log)
+    heavy = [s for s in descending(by_state)[:SHOWN] if by_state[s] > 2 * rows[s] + ROUNDING]
+    found += [LogMore("state", log.state_labels[s], float(rows[s]), None, float(by_state[s])) for s in heavy]
+    return tuple(found)
+
+
+def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carried: Floats) -> tuple[LogMore, ...]:
+    """The actions that carry the most variance, of those that were logged less often than is best."""
+    return tuple(
+        LogMore("action", plain(actions[a]), float(share[a]), float(wanted[a]), float(carried[a]))
+        for a in descending(carried)[:SHOWN]
+        if wanted[a] > share[a] + ROUNDING
+    )
+
+
+def make_plan(result: Comparison, difference: float) -> Plan:
+    """The plan that goes with a comparison and the judgement behind it."""
+    if not (isinstance(difference, int | float) and np.isfinite(difference) and difference > 0):
+        raise PodiumError(
+            f"difference must be a positive number; it is {difference!r}",
+            hint="name the smallest difference in reward that would matter to you.",
+        )
+    basis = result.basis
+    assert basis is not None
+    sample, policies, judgement = basis.sample, basis.policies, basis.judgement
+    level = float(result.settings["level"])
+    v = planning_variance(judgement)
+    n = int(judgement.figures.get("rows", len(result.log)))
+    now = detectable(v, level, POWERS[0])
+    need = [rows_needed(n, v, difference, level, power) for power in POWERS]
+    names, (i, j) = policies.names, pair_indices(len(policies))
+    order = {name: place for place, name in enumerate(result.ranking)}
+    pairs, undecided = [], []
+    for p in range(len(i)):
+        a, b = sorted((names[i[p]], names[j[p]]), key=order.__getitem__)
+        verdict = result.pair(a, b).verdict
+        if verdict == "cannot tell":
+            undecided.append((int(i[p]), int(j[p])))
+        known = [None if not np.isfinite(x[p]) or x[p] > 1e15 else int(x[p]) for x in need]
+        pairs.append(PlannedPair(a, b, float(now[p]) if np.isfinite(now[p]) else None, known[0], known[1], verdict))
+    pairs.sort(key=lambda p: (order[p.a], order[p.b]))
+    notes = ["The rows needed presume that more rows are logged as these were."]
+    notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
+    more: tuple[LogMore, ...] = ()
+    if len(policies) * len(sample) * sample.n_actions <= MOST_CELLS:
+        more = what_to_log(sample, policies, undecided)
+    else:
+        notes.append("What to log more of is not worked out for so many rows and actions.")
+    if undecided and not all(p.has_full for p in policies):
+        notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")
+    return Plan(result.log, float(difference), tuple(pairs), more, result.settings, tuple(notes))

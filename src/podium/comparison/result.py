@@ -1,0 +1,346 @@
+"""The result of a comparison: the ranking, every pair with its verdict, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
+from podium.data.errors import PodiumError
+from podium.data.log import Log
+from podium.data.scan import ScannedLog
+from podium.engines.rows import Rows
+from podium.estimates.estimate import MethodResult
+from podium.outputs.display import Table, number, percent, wrap
+from podium.outputs.markup import join, tag
+from podium.policies import PolicySet
+from podium.verdicts import Judgement
+from podium.verdicts.pairs import pair_indices
+from podium.version import VERSION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANY = 6  # from here on the terminal shows only the pairs that matter most
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+
+def turned(interval: Interval | None) -> Interval | None:
+    return None if interval is None else Interval(-interval.high, -interval.low)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Policy a against policy b, which it outranks.
+
+    `difference` = V(a) - V(b) in units of reward; on the LDE and DiM paths the difference of scores times the
+    number of actions, or just that difference where policies are proxies (see `Comparison.unit`). `p_better` is the
+    probability that a is better, `p_adjusted` the two-sided p value after allowing for all pairs; the verdict is a
+    claim iff p_adjusted <= 1 - level.
+    """
+
+    a: str
+    b: str
+    difference: float
+    std_error: float | None
+    interval: Interval | None
+    p_better: float
+    p_adjusted: float
+    verdict: str
+    path: str
+    reasons: tuple[str, ...]
+    bootstrap: Interval | None = None
+    source: str = "all rows"  # where the certainty comes from: "all rows" or "sample"
+
+    def reversed(self) -> Pair:
+        """The same pair, b against a."""
+        flip = {"better": "worse", "worse": "better", "cannot tell": "cannot tell"}
+        return Pair(
+            self.b, self.a, -self.difference, self.std_error, turned(self.interval), 1 - self.p_better,
+            self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap), self.source,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a comparison rests on, kept for the gate, the trust panel and the plan."""
+
+    rows: Rows
+    judgement: Judgement
+    main: MethodResult  # on all rows
+    sample_main: MethodResult  # on the sample, with its row terms
+    units: float  # turns differences of the main method's scores into rewards
+
+    @property
+    def sample(self) -> Log:
+        """The rows that the trust panel, the plan and the states come from: all of them where they are few."""
+        return self.rows.sample
+
+    @property
+    def policies(self) -> PolicySet:
+        """On the rows of the sample."""
+        return self.rows.policies
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One policy in the ranking; its true rank lies in rank_low..rank_high if all claims hold."""
+
+    name: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    score: float
+    p_best: float
+    regret: float | None  # expected loss of choosing it rather than the best
+    estimates: Mapping[str, float | None]
+
+
+class Shows(Protocol):
+    """What can be seen of a result beyond its tables; made later in the flow (`podium.outputs.attached`)."""
+
+    def insights(self, result: Comparison) -> Any: ...
+
+    def report(self, result: Comparison, path: str | Path, **options: Any) -> Path: ...
+
+    def figure(self, result: Any, kind: str, **options: Any) -> Figure: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Policies ranked best first, every pair judged, the four methods side by side."""
+
+    shows: ClassVar[Shows]
+    log: Log | ScannedLog
+    settings: Mapping[str, Any]
+    policies: tuple[Ranked, ...]
+    pairs: tuple[Pair, ...]
+    unavailable: Mapping[str, str]
+    warnings: tuple[str, ...]
+    basis: Basis | None = None
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names, best first."""
+        return [p.name for p in self.policies]
+
+    @property
+    def best(self) -> str:
+        return self.policies[0].name
+
+    @property
+    def unit(self) -> str:
+        """What differences are in: reward, or scores where proxies stand for probabilities."""
+        scores = self.settings["proxies"] and any(p.path in ("LDE", "DiM") for p in self.pairs)
+        return "as scores, which have no unit" if scores else "in units of reward"
+
+    @property
+    def sample(self) -> dict[str, int] | None:
+        """How many rows of how many certainty comes from; None where it comes from all of them."""
+        if self.basis is None or self.basis.rows.whole:
+            return None
+        return {"rows": len(self.basis.sample), "of": len(self.log)}
+
+    @property
+    def estimates(self) -> dict[str, dict[str, float | None]]:
+        """Policy -> method -> estimate; None where a method cannot be used (see `unavailable`)."""
+        return {p.name: dict(p.estimates) for p in self.policies}
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], Pair]:
+        return {(p.a, p.b): p for p in self.pairs}
+
+    def pair(self, a: str, b: str) -> Pair:
+        """Policy a against policy b, whichever ranks higher."""
+        if (a, b) in self._by_name:
+            return self._by_name[a, b]
+        if (b, a) in self._by_name:
+            return self._by_name[b, a].reversed()
+        raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
+
+    def gate(self, condition: str) -> GateAnswer:
+        """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
+        assert self.basis is not None
+        wanted = parse_gate(condition, self.ranking)
+        names, judgement = self.basis.policies.names, self.basis.judgement
+        i, j = names.index(wanted.better), names.index(wanted.other)
+        n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
+        side = (1 if i < j else -1) * (-1 if self.settings["lower_is_better"] else 1)
+        above = float(judgement.p_above(side * wanted.margin)[n])
+        reason = "" if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
+        return answer_gate(wanted, above if side > 0 else 1 - above, float(self.settings["level"]), reason)
+
+    @cached_property
+    def insights(self) -> Any:
+        """What figures and the report show beyond this: the trust panel, the plan, the states, on demand."""
+        return type(self).shows.insights(self)
+
+    @property
+    def sights(self) -> Any:
+        """The insights under their name of the first release."""
+        return self.insights
+
+    # --- outputs -------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of `--json`; keys may be added, never renamed."""
+        pairs = []
+        for p in self.pairs:
+            low, high = (None, None) if p.interval is None else (p.interval.low, p.interval.high)
+            entry: dict[str, Any] = {
+                "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
+                "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
+                "reasons": list(p.reasons), "source": p.source,
+            }  # fmt: skip
+            if p.bootstrap is not None:
+                entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
+            pairs.append(entry)
+        return {
+            "podium": VERSION,
+            "log": self.log.to_dict(),
+            "settings": dict(self.settings),
+            "policies": [
+                {
+                    "name": p.name, "rank": p.rank, "rank_low": p.rank_low, "rank_high": p.rank_high,
+                    "score": p.score, "p_best": p.p_best, "regret": p.regret, "estimates": dict(p.estimates),
+                }
+                for p in self.policies
+            ],
+            "pairs": pairs,
+            "sample": self.sample,
+            "unavailable": dict(self.unavailable),
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The ranking as a frame: one row per policy, best first."""
+        from podium.data.frames import columns_to_frame
+
+        rows = self.to_dict()["policies"]
+        flat = [{k: v for k, v in row.items() if k != "estimates"} | row["estimates"] for row in rows]
+        columns = {
+            key: np.array(
+                [np.nan if row[key] is None else row[key] for row in flat],
+                dtype=object if key == "name" else None,
+            )
+            for key in flat[0]
+        }
+        return columns_to_frame(columns, backend)
+
+    def header(self) -> list[str]:
+        """What was compared, how, and what that assumes."""
+        s = self.settings
+        by = (
+            s["estimator"]
+            if s["estimator"] in ("posterior", "gated", "doubly robust")
+            else f"{s['estimator']} with baseline {s['baseline']}"
+        )
+        lines = [
+            repr(self.log),
+            f"Ranked by {by}" + (", lower is better" if s["lower_is_better"] else ""),
+            f"Verdicts: {s['verdicts']} at level {s['level']:g}, {s['multiplicity']}",
+            f"Assumes that {s['assumes']}",
+            *s["notes"],
+        ]
+        if self.log.distinct < len(self.log):
+            rules = {
+                "by method": "LDE and DiM keep the latest row, IPS and DRE every draw",
+                "latest": "every method keeps the latest row",
+                "all": "every method keeps every draw",
+            }
+            lines.append(f"Repeated (state, action): {rules[s['duplicates']]}")
+        if s["unit"] is not None:
+            lines.append(f"Rows of one {s['unit']} depend on each other: standard errors are clustered")
+        proxies = s["proxies"]
+        if proxies:
+            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(proxies))
+        return lines
+
+    def ranking_table(self) -> Table:
+        methods = list(self.policies[0].estimates)
+        main = self.settings["estimator"]
+        methods.sort(key=lambda m: m != main)
+        rows = [
+            [rank_text(p), p.name, *(number(p.estimates[m]) for m in methods), percent(p.p_best)] for p in self.policies
+        ]
+        notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
+        columns = ["rank", "policy", *methods, "P(best)"]
+        return Table("Ranking (scores by method)", columns, rows, align="rl" + "r" * (len(methods) + 1), notes=notes)
+
+    def pairs_table(self, every: bool = False) -> Table:
+        shown = list(self.pairs)
+        title = "Pairs"
+        if len(self.policies) > MANY and not every:
+            place = {p.name: i for i, p in enumerate(self.policies)}
+            shown = [p for p in self.pairs if p.a == self.best or place[p.b] - place[p.a] == 1]
+            title = f"Pairs against the best and between neighbours ({len(shown)} of {len(self.pairs)})"
+        columns = ["a", "b", "a is", "by", f"{self.level_text} interval", "P(better)"]
+        rows = [
+            [p.a, p.b, p.verdict, number(p.difference), interval_text(p.interval), percent(p.p_better)] for p in shown
+        ]
+        notes = [
+            f"by: V(a) - V(b) {self.unit}"
+            + (", so negative is better here" if self.settings["lower_is_better"] else "")
+            + ". 'cannot tell' is an answer: log more, or accept the risk."
+        ]
+        reasons = sorted({f"{r}." for p in shown for r in p.reasons})
+        return Table(title, columns, rows, align="lllrrr", notes=[*notes, *reasons[:4]])
+
+    @property
+    def level_text(self) -> str:
+        return f"{100 * self.settings['level']:g}%"
+
+    def bootstrap_table(self) -> Table:
+        """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
+        rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
+        notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
+        method = self.basis.main.estimator.name if self.basis is not None else "LDE"
+        title = f"Paired bootstrap of {method}, {self.settings['bootstrap']} draws"
+        columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
+        return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
+
+    def text(self, width: int = 80, bold: bool = False) -> str:
+        """The whole answer for a terminal."""
+        parts = ["\n".join(wrap(line, width, "") for line in self.header())]
+        parts += [wrap(f"Warning: {w}", width, "") for w in self.warnings]
+        parts += [self.ranking_table().text(width, bold), self.pairs_table().text(width, bold)]
+        if self.settings["bootstrap"]:
+            parts.append(self.bootstrap_table().text(width, bold))
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        lines = [*self.header(), *(f"Warning: {w}" for w in self.warnings)]
+        tables = [self.ranking_table(), self.pairs_table()] + (
+            [self.bootstrap_table()] if self.settings["bootstrap"] else []
+        )
+        return join(tag("p", line) for line in lines) + "".join(table.html() for table in tables)
+
+    def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:
+        """Write the answer as one self-contained HTML file; `podium.report.page` explains the options."""
+        return type(self).shows.report(self, path, command=command, source=source, difference=difference)
+
+    def plot(self, kind: str = "overview", **options: Any) -> Figure:
+        """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
+        return type(self).shows.figure(self, kind, **options)
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "-" if interval is None else f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
+
+
+def rank_text(p: Ranked) -> str:
+    return f"{p.rank}" if p.rank_low == p.rank_high else f"{p.rank} ({p.rank_low}-{p.rank_high})"

@@ -1,0 +1,132 @@
+"""Frames that people bring (pandas, polars, arrow; DuckDB, Spark and lazy ones, collected) as columns, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from podium.data.columns import INT64, Column, is_unequal, kind_of
+from podium.data.errors import MissingExtra, PodiumError
+
+PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
+MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
+SCANNED = ("duckdb", "pyspark")  # whose frames `podium.scan_log` takes as they are
+EXTRAS = {"pandas": "sklearn", "polars": "", "pyarrow": "parquet"}
+
+
+class ColumnTable(Mapping[str, Column]):
+    """Several state columns of a file; becomes a pandas frame only when a policy asks for the states."""
+
+    def __init__(self, columns: dict[str, Column]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def is_frame(thing: Any) -> bool:
+    """Whether a thing is a table with named columns."""
+    if isinstance(thing, ColumnTable):
+        return True
+    return package_of(thing) in PACKAGES and hasattr(thing, "shape") and hasattr(thing, "columns")
+
+
+def package_of(thing: Any) -> str:
+    return type(thing).__module__.split(".")[0]
+
+
+def frame_names(frame: Any) -> list[Any]:
+    """The names of a frame's columns, as the frame knows them."""
+    return list(frame.column_names if package_of(frame) == "pyarrow" else frame.columns)
+
+
+def take_rows(states: Any, rows: Any) -> Any:
+    """Some rows of an array or a frame."""
+    if isinstance(states, ColumnTable):
+        return ColumnTable({name: column[rows] for name, column in states.columns.items()})
+    if not is_frame(states):
+        return states[rows]
+    import narwhals as nw
+
+    table = nw.from_native(states, eager_only=True)
+    return table[rows if isinstance(rows, slice) else rows.tolist(), :].to_native()
+
+
+def frame_to_columns(frame: Any) -> dict[str, Column]:
+    """The columns of a frame by name."""
+    if isinstance(frame, ColumnTable):
+        return frame.columns
+    import narwhals as nw
+
+    try:
+        texts = [str(name) for name in frame_names(frame)] if is_frame(frame) else []
+        if twice := [name for name in texts if texts.count(name) > 1]:
+            raise PodiumError(f"the column {twice[0]!r} appears twice", hint="give each column a name of its own.")
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise PodiumError(
+            f"columns cannot be read from {type(frame).__module__}.{type(frame).__name__}",
+            hint="give a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
+        ) from error
+    if isinstance(table, nw.LazyFrame):
+        table = collect(table, package_of(frame))
+    return {
+        str(name): series_to_array(column) for name, column in zip(table.columns, table.iter_columns(), strict=True)
+    }
+
+
+def collect(lazy: Any, package: str) -> Any:
+    """The rows of a frame that lives elsewhere, if they are few enough to be fetched."""
+    try:
+        __import__("pyarrow")
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "parquet", f"a frame of {package}") from error
+    table = lazy.head(MOST_LAZY_ROWS + 1).collect("pyarrow")
+    if len(table) > MOST_LAZY_ROWS:
+        raise PodiumError(
+            f"the frame of {package} has more than {MOST_LAZY_ROWS:,} rows, too many to fetch",
+            hint=(
+                "use podium.scan_log(frame), which leaves its rows where they are."
+                if package in SCANNED
+                else "write it as Parquet and use podium.scan_log(path)."
+            ),
+        )
+    return table
+
+
+def series_to_array(series: Any) -> Column:
+    """One column of a frame as an array; a null is None or nan."""
+    array: Column = np.asarray(series.to_numpy())
+    return array
+
+
+def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
+    """Named columns as a frame of "pandas", "polars" or "pyarrow"."""
+    if backend not in EXTRAS:
+        raise PodiumError(f"unknown frame library {backend!r}", hint="use one of " + ", ".join(EXTRAS) + ".")
+    try:
+        __import__(backend)
+    except ImportError as error:
+        raise MissingExtra(backend, EXTRAS[backend], f"a {backend} frame") from error
+    import narwhals as nw
+
+    lists = {name: same_kind(column.tolist()) if column.dtype == object else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def same_kind(values: list[Any]) -> list[Any]:
+    """What frames can hold in one column: values of one kind, with gaps; a mixture becomes texts."""
+    absent = [x is None or is_unequal(x) for x in values]
+    present = [x for x, gap in zip(values, absent, strict=True) if not gap]
+    huge = any(isinstance(x, int) and x not in INT64 for x in present)
+    if huge or len({kind_of(x) for x in present}) > 1:
+        return [None if gap else str(x) for x, gap in zip(values, absent, strict=True)]
+    return values

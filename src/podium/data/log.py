@@ -1,0 +1,629 @@
+"""The historical data D = {(s_n, a_n, r_n, p_n)} (eq. 1 of the paper), and the only place where data is checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.data.columns import (
+    Codes,
+    Column,
+    Floats,
+    boxed,
+    combine_codes,
+    factorize,
+    first_rows,
+    is_missing,
+    labels_column,
+    numbers_column,
+    plain,
+    times_column,
+    to_array,
+)
+from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.data.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame, take_rows
+
+FIRST = 5  # rows that a notebook shows
+AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
+LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
+TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Log:
+    """Logged interactions: states, actions, rewards, and what is known of how the actions were chosen.
+
+    Row order is time order unless `times` are given. Everything is checked here, once.
+
+    Parameters
+    ----------
+    states : (N,) numbers or texts, (N, d) features, or a pandas, polars or arrow frame with N rows
+    actions : (N,) labels of any one kind
+    rewards : (N,) numbers
+    propensities : (N,) probability p_n with which the logged action was taken, if known
+    behavior : the behaviour policy in any form that a policy may take; (N, A) is its full distribution;
+        `podium.Loggers` where several policies made the log
+    action_space : every action there is, also those never logged; the logged ones (sorted) by default
+    times : (N,) numbers or dates
+    units : (N,) labels: rows of one unit (a person, a device) depend on each other
+    columns : the columns of the file or frame that the log was read from, by header
+    names : the header that each role ("state", "action", "reward", ...) had there
+    estimated : what `podium.estimate_propensities` found, where the behaviour policy is an estimate
+    states_guessed : the state columns are what was left over, so a unit named later is taken out of them
+    engine : what read the rows
+
+    Examples
+    --------
+    >>> log = Log(states=[0, 0, 1], actions=["a", "b", "a"], rewards=[1.0, 0.0, 0.5])
+    >>> log
+    Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
+    """
+
+    states: Any
+    actions: Column
+    rewards: Floats
+    propensities: Floats | None = None
+    behavior: Floats | None = None
+    action_space: tuple[Any, ...] = ()
+    times: Column | None = None
+    units: Column | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    states_guessed: bool = False
+    estimated: Any = None
+    logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
+    engine: str = "memory"
+    state_columns: Mapping[str, Column] = field(init=False)
+    action_codes: Codes = field(init=False)
+    # Set by `podium.propensities.behavior`, which reads every form of policy and comes later in the flow: a log, the
+    # behavior policy and a seed give the fields of the log that change, and the p_n that are to be checked.
+    read_behavior: ClassVar[Callable[[Log, Any, int], tuple[dict[str, Any], Floats | None]]]
+
+    if TYPE_CHECKING:  # anything that reads as a column is welcome; the fields hold what was read
+
+        def __init__(
+            self,
+            states: Any,
+            actions: Any,
+            rewards: Any,
+            propensities: Any = None,
+            behavior: Any = None,
+            action_space: Sequence[Any] = (),
+            times: Any = None,
+            units: Any = None,
+            **details: Any,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
+        if len(rewards) == 0:
+            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+        refuse_rows(
+            self.column("reward"),
+            f"must lie within -{LARGEST:g} and {LARGEST:g}",
+            np.abs(rewards) > LARGEST,
+            rewards,
+            "give the rewards in a larger unit.",
+        )
+        self._set(rewards=rewards)
+        self._set(states=self.states if is_frame(self.states) else to_array(self.states))
+        self._set(state_columns=self._check_states())
+        labels = labels_column(
+            self.actions, self.column("action"), mixed_hint=TEXT_HINT.format(name=self.header("action"))
+        )
+        self._check_length("action", len(labels))
+        self._set(actions=labels)
+        self._code_actions()
+        if self.times is not None:
+            self._set(times=times_column(self.times, self.column("time")))
+            self._check_length("time", len(self.times))
+        if self.units is not None:
+            self._set(units=units_column(self.units, self.column("unit")))
+            self._check_length("unit", len(self.units))
+        if self.propensities is not None:
+            self._set(propensities=self._check_propensities(self.propensities))
+        if self.behavior is not None:
+            self._check_behavior()
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    # --- names, for messages -------------------------------------------------------------------------------
+
+    def header(self, role: str) -> str:
+        """The header of the column that plays a role: 'reward' unless it was renamed."""
+        return self.names.get(role, role)
+
+    def column(self, role: str) -> str:
+        """That column, as messages name it."""
+        return f"column {self.header(role)!r}"
+
+    # --- checks --------------------------------------------------------------------------------------------
+
+    def _check_length(self, role: str, rows: int) -> None:
+        if rows != len(self.rewards):
+            raise PodiumError(
+                f"{self.column(role)} has {count(rows, 'row')}; {self.column('reward')} has {len(self.rewards):,}",
+                hint="every column describes the same rows, in the same order.",
+            )
+
+    def _check_states(self) -> dict[str, Column]:
+        name = self.header("state")
+        if is_frame(self.states):
+            raw = frame_to_columns(self.states)
+        elif self.states.ndim == 2:
+            raw = {f"{name}[{j}]": self.states[:, j] for j in range(self.states.shape[1])}
+        elif self.states.ndim == 1 and self.states.dtype == object and is_row(self.states[:1]):
+            raw = spread_rows(self.states, name)
+            self._set(states=np.column_stack([to_array(list(c)) for c in raw.values()]))
+        else:
+            raw = {name: self.states}
+        if not raw:
+            raise PodiumError(
+                "the log has no state columns",
+                hint="name at least one with --state, or add a constant column.",
+            )
+        checked = {}
+        for header, values in raw.items():
+            what = f"column {header!r}"
+            checked[header] = labels_column(values, what, mixed_hint=TEXT_HINT.format(name=header))
+            if len(checked[header]) != len(self.rewards):
+                self._check_length("state", len(checked[header]))
+        return checked
+
+    def _code_actions(self) -> None:
+        codes, observed = factorize(self.actions)
+        if isinstance(self.action_space, str | set | frozenset):
+            raise PodiumError("the action space must be a list", hint="columns of probabilities follow its order.")
+        if len(self.action_space) == 0:
+            self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
+            return
+        space = tuple(plain(x) for x in self.action_space)
+        position = {label: i for i, label in enumerate(space)}
+        if len(position) < len(space):
+            twice = next(x for i, x in enumerate(space) if x in space[:i])
+            raise PodiumError(f"the action space names {show_value(twice)} twice", hint="name each action once.")
+        known = np.array([position.get(plain(x), -1) for x in observed], dtype=np.int64)
+        codes = known[codes]
+        refuse_rows(
+            self.column("action"),
+            "must be in the action space",
+            codes < 0,
+            self.actions,
+            f"the action space is {listed(space)}; name every action that may be taken.",
+        )
+        self._set(action_space=space, action_codes=codes)
+
+    def _check_propensities(self, values: Any, what: str = "") -> Floats:
+        what = what or self.column("propensity")
+        hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
+        p = numbers_column(values, what, hint)
+        self._check_length("propensity", len(p))
+        refuse_rows(what, "must be > 0", p <= 0, p, hint)
+        refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
+        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
+        return p
+
+    def _check_behavior(self, seed: int = 0) -> None:
+        changes, logged = type(self).read_behavior(self._copy(behavior=None), self.behavior, seed)
+        self._set(**changes)
+        if logged is None:
+            return
+        if self.propensities is None:
+            what = "the behaviour policy's probability of the logged action"
+            self._set(propensities=self._check_propensities(logged, what))
+            return
+        refuse_rows(
+            self.column("propensity"),
+            "must agree with the behaviour policy within 1e-6",
+            np.abs(logged - self.propensities) > AGREE,
+            self.propensities,
+            "give the propensities or the behaviour policy that really chose the actions.",
+        )
+
+    def _copy(self, **changes: Any) -> Log:
+        twin = object.__new__(Log)
+        fields = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
+        twin._set(**{**fields, **changes})
+        return twin
+
+    # --- what the methods need -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.action_space)
+
+    @cached_property
+    def state_codes(self) -> Codes:
+        """(N,) which distinct state each row is in, 0..S-1 in sorted order."""
+        parts = [factorize(column) for column in self.state_columns.values()]
+        return combine_codes([(codes, len(distinct)) for codes, distinct in parts])
+
+    @cached_property
+    def n_states(self) -> int:
+        return int(self.state_codes.max()) + 1
+
+    @cached_property
+    def first_rows(self) -> Codes:
+        """(S,) the first row of each distinct state."""
+        return first_rows(self.state_codes, self.n_states)
+
+    @cached_property
+    def state_labels(self) -> list[Any]:
+        """The distinct states: a value each, or a tuple where a state has several columns."""
+        values = [column[self.first_rows] for column in self.state_columns.values()]
+        if len(values) == 1:
+            return [plain(x) for x in values[0]]
+        return [tuple(plain(x) for x in row) for row in zip(*values, strict=True)]
+
+    @cached_property
+    def cell_codes(self) -> Codes:
+        """(N,) which (state, action) each row is."""
+        return self.state_codes * np.int64(self.n_actions) + self.action_codes
+
+    @cached_property
+    def overwritten_by(self) -> Codes:
+        """(N,) the most recent row of the same (state, action): a row's own number where it is that row."""
+        order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
+        cells, size = self.cell_codes, self.n_states * self.n_actions
+        if size > 8 * len(self) + 1024:
+            cells, distinct = factorize(cells)
+            size = len(distinct)
+        last = np.empty(size, dtype=np.int64)
+        last[cells[order]] = order  # a repeated index keeps its last value
+        return last[cells]
+
+    @cached_property
+    def latest(self) -> Codes:
+        """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
+        return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the log says, the same whatever file or frame it came from.
+
+        >>> Log([0, 1], ["a", "b"], [1.0, 0.0]).digest[:16]
+        '9fc773f5363357b1'
+        """
+        found = hashlib.sha256()
+        parts: dict[str, Column | None] = {f"state {name}": column for name, column in self.state_columns.items()}
+        parts |= {"action": self.actions, "reward": self.rewards, "propensity": self.propensities}
+        parts |= {"time": self.times, "unit": self.units, "behavior": self.behavior}
+        for name, column in parts.items():
+            if column is not None:
+                found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))
+                found.update(column_bytes(column))
+        return found.hexdigest()
+
+    @property
+    def distinct(self) -> int:
+        """How many (state, action) there are."""
+        return len(self.latest)
+
+    @property
+    def knows(self) -> str:
+        """What is known of the behaviour policy: "full", "logged" (p_n alone), "estimated" or "none"."""
+        if self.estimated is not None:
+            return "estimated"
+        return "full" if self.behavior is not None else "logged" if self.propensities is not None else "none"
+
+    def with_actions(self, labels: Sequence[Any]) -> Log:
+        """The same log over an action space that also holds `labels`, appended in the given order."""
+        have = set(self.action_space)
+        extra = tuple(dict.fromkeys(plain(x) for x in labels if plain(x) not in have))
+        if not extra:
+            return self
+        behavior = self.behavior
+        if behavior is not None:
+            behavior = np.hstack([behavior, np.zeros((len(self), len(extra)))])
+        return self._copy(action_space=self.action_space + extra, behavior=behavior)
+
+    def with_action_space(self, labels: Sequence[Any]) -> Log:
+        """The same log over this action space, in this order; it must hold every logged action."""
+        twin = self._copy(action_space=tuple(labels), behavior=None)
+        twin._code_actions()
+        if self.behavior is not None:
+            known = [x for x in self.action_space if x in set(twin.action_space)]
+            lost = self.behavior[:, [x not in set(known) for x in self.action_space]]
+            if np.any(lost > AGREE):
+                raise PodiumError(
+                    "the behaviour policy plays actions that the action space lacks", hint="name every action."
+                )
+            behavior = np.zeros((len(self), twin.n_actions))
+            for label in known:
+                behavior[:, twin.action_space.index(label)] = self.behavior[:, self.action_space.index(label)]
+            twin._set(behavior=behavior)
+        return twin
+
+    def with_behavior(self, policy: Any, seed: int = 0) -> Log:
+        """The same log with this behaviour policy (any policy form, or "estimate"), checked against the propensities.
+
+        `seed` is that of the folds of an estimate.
+        """
+        twin = self._copy(behavior=policy)
+        twin._check_behavior(seed)
+        return twin
+
+    def without_estimate(self) -> Log:
+        """The same log without estimated propensities."""
+        return self if self.estimated is None else self._copy(propensities=None, behavior=None, estimated=None)
+
+    def taken_as_known(self) -> Log:
+        """The same log without the label that its propensities are estimated."""
+        return self._copy(estimated=None)
+
+    def with_units(self, column: str) -> Log:
+        """The same log with a column of its file or frame as the unit that makes rows dependent."""
+        if column not in self.columns and column not in self.state_columns:
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+        values = self.columns[column] if column in self.columns else self.state_columns[column]
+        units = units_column(values, f"column {column!r}")
+        log = self._copy(units=units, names={**self.names, "unit": column})
+        if self.states_guessed and column in self.state_columns and len(self.state_columns) > 1:
+            rest = {name: c for name, c in self.state_columns.items() if name != column}
+            log._set(state_columns=rest, states=states_given(rest, list(rest), self.states))
+        return log
+
+    def take(self, rows: slice | Codes) -> Log:
+        """The log of some rows, over the same action space."""
+
+        def picked(values: Any) -> Any:
+            return None if values is None else values[rows]
+
+        states = {name: column[rows] for name, column in self.state_columns.items()}
+        return self._copy(
+            states=take_rows(self.states, rows),
+            state_columns=states,
+            actions=self.actions[rows],
+            action_codes=self.action_codes[rows],
+            rewards=self.rewards[rows],
+            propensities=picked(self.propensities),
+            behavior=picked(self.behavior),
+            times=picked(self.times),
+            units=picked(self.units),
+            columns=PickedColumns(self.columns, rows),
+        )
+
+    # --- in and out ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_frame(cls, frame: Any, **roles: Any) -> Log:
+        """A log from a pandas, polars, Spark or lazy frame, an arrow table or a DuckDB relation; see `from_columns`
+        for the roles. Frames that live elsewhere are fetched, up to a million rows."""
+        return cls.from_columns(frame_to_columns(frame), frame=frame if is_frame(frame) else None, **roles)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        *,
+        state: str | Sequence[str] | None = None,
+        action: str = "action",
+        reward: str = "reward",
+        propensity: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+        actions: Sequence[Any] = (),
+        frame: Any = None,
+    ) -> Log:
+        """A log from named columns: `action`, `reward`, perhaps `propensity`, `time`; the rest is state.
+
+        Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
+        distribution; they are never state.
+        """
+        columns = {name: to_array(values) for name, values in columns.items()}
+        roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+        log = cls(
+            states=states_given(columns, list(roles.states), frame),
+            actions=columns[action],
+            rewards=columns[reward],
+            propensities=columns.get(roles.names.get("propensity", "")),
+            action_space=tuple(actions),
+            times=columns.get(roles.names.get("time", "")),
+            units=columns[unit] if unit else None,
+            columns=columns,
+            names=roles.names,
+            states_guessed=roles.guessed,
+        )
+        return log.with_behavior(f"column:{roles.propensity}") if roles.full else log
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
+        columns: dict[str, Column] = dict(self.state_columns)
+        columns |= {self.header("action"): self.actions, self.header("reward"): self.rewards}
+        if self.propensities is not None:
+            columns[self.header("propensity")] = self.propensities
+        if self.behavior is not None:
+            for j, label in enumerate(self.action_space):
+                columns[f"{self.header('propensity')}:{label}"] = self.behavior[:, j]
+        if self.times is not None:
+            columns[self.header("time")] = self.times
+        if self.units is not None:
+            columns[self.header("unit")] = self.units
+        return columns_to_frame(
+            {**self.columns, **{h: c for h, c in columns.items() if h not in self.columns}}, backend
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the JSON output says of the log."""
+        return {
+            "rows": len(self),
+            "distinct": self.distinct,
+            "states": self.n_states,
+            "actions": self.n_actions,
+            "propensities": self.knows,
+            **({} if self.estimated is None else {"propensity_estimate": self.estimated.to_dict()}),
+            **({"logged_by": self.logged_by} if self.logged_by else {}),
+        }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the size, and the first rows."""
+        from podium.outputs.display import Table, label_text, number
+
+        columns = [*self.state_columns.values(), self.actions, self.rewards]
+        headers = [*self.state_columns, self.header("action"), self.header("reward")]
+        if self.propensities is not None:
+            columns, headers = [*columns, self.propensities], [*headers, self.header("propensity")]
+        rows = [
+            [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
+            for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
+        ]
+        sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
+        notes = [f"{len(self) - FIRST:,} more rows"] if len(self) > FIRST else []
+        return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
+
+    def __repr__(self) -> str:
+        known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
+        known["estimated"] = "estimated propensities"
+        return (
+            f"Log ({self.engine}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
+            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {self.logged_by or known[self.knows]}"
+        )
+
+
+class PickedColumns(Mapping[str, Column]):
+    """Some rows of named columns, each made when it is asked for."""
+
+    def __init__(self, columns: Mapping[str, Column], rows: slice | Codes) -> None:
+        self.columns, self.rows = columns, rows
+
+    def __getitem__(self, name: str) -> Column:
+        column: Column = self.columns[name][self.rows]
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of a file or frame plays which part."""
+
+    names: Mapping[str, str]  # role -> header
+    states: tuple[str, ...]
+    propensity: str  # the header before the colon in propensity:<action>
+    full: bool  # such columns give the whole behaviour policy
+    guessed: bool  # the state columns are what was left over
+
+
+def assign_roles(
+    columns: Mapping[str, Any],
+    state: str | Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    propensity: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+) -> Roles:
+    """The roles of named columns, see `Log.from_columns`."""
+    named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
+    for role, name in named.items():
+        if name is not None and name not in columns:
+            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+    check_roles(action, reward, propensity, state)
+    p_name = propensity or "propensity"
+    names = {role: name for role, name in named.items() if name is not None}
+    as_state = {state} if isinstance(state, str) else set(state or ())
+    for role in ("propensity", "time"):
+        if role not in names and role in columns and role not in as_state:
+            names[role] = role
+    chosen = pick_states(columns, state, {*names.values()}, p_name)
+    if len(chosen) == 1:
+        names["state"] = chosen[0]
+    full = any(name.startswith(p_name + ":") for name in columns)
+    return Roles(names, tuple(chosen), p_name, full, state is None)
+
+
+def column_bytes(column: Column) -> bytes:
+    """A column as bytes that do not depend on the machine: numbers as 64 bits, all else as texts with their lengths."""
+    if column.dtype.kind in "biuf":
+        wide = column.astype("<f8" if column.dtype.kind == "f" else "<i8")
+        return np.ascontiguousarray(wide).tobytes()
+    texts = [str(x) for x in column.tolist()]
+    return "".join(f"{len(t)}:{t}" for t in texts).encode("utf-8", "backslashreplace")
+
+
+def units_column(values: Any, what: str) -> Column:
+    """A clean column of units; a unit is only a name, so 7 and "7b" may stand side by side."""
+    units = to_array(values)
+    if units.dtype == object and len({isinstance(x, str) for x in units[~is_missing(units)]}) > 1:
+        units = boxed([x if gap else str(x) for x, gap in zip(units, is_missing(units), strict=True)])
+    return labels_column(units, what)
+
+
+def available(columns: Mapping[str, Any]) -> str:
+    """The hint that lists what there is."""
+    return (
+        "the columns are " + ", ".join(map(str, columns)) + "."
+        if columns
+        else "the log was not made from named columns."
+    )
+
+
+def is_row(values: NDArray[Any]) -> bool:
+    """Whether states are rows of features given as tuples or lists."""
+    return len(values) > 0 and isinstance(values[0], tuple | list | np.ndarray)
+
+
+def spread_rows(states: Column, name: str) -> dict[str, Column]:
+    """Rows of features, given as tuples, as one column per feature."""
+    width = len(states[0])
+    ragged = [not is_row([x]) or len(x) != width for x in states]  # type: ignore[arg-type]
+    refuse_rows(
+        f"column {name!r}",
+        f"must hold {width} features in every row",
+        ragged,
+        states,
+        "give rows of one length.",
+    )
+    return {f"{name}[{j}]": to_array([row[j] for row in states]) for j in range(width)}
+
+
+def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
+    """What happened after a state was seen is no state, and one column plays one of these roles."""
+    taken = {action: "action"}
+    states = [state] if isinstance(state, str) else list(state or ())
+    roles = [(reward, "reward"), (propensity or "propensity", "propensity"), *((s, "state") for s in states)]
+    for name, role in roles:
+        if taken.setdefault(name, role) != role:
+            raise PodiumError(
+                f"the column {name!r} cannot be both the {taken[name]} and the {role}",
+                hint="name another column, or leave the option out.",
+            )
+
+
+def pick_states(
+    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
+) -> list[str]:
+    """The state columns: those that are named, else all that are nothing else."""
+    if state is not None:
+        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
+        for name in chosen:
+            if name not in columns:
+                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
+        return chosen
+    return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
+
+
+def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -> Any:
+    """What policies are handed as states: one column as an array, several as a frame."""
+    if len(chosen) == 1:
+        return columns[chosen[0]]
+    if frame is not None and not isinstance(frame, ColumnTable):
+        own = [name for name in frame_names(frame) if str(name) in chosen]
+        own.sort(key=lambda name: chosen.index(str(name)))
+        return frame.select(own) if hasattr(frame, "select") else frame[own]
+    return ColumnTable({name: columns[name] for name in chosen})

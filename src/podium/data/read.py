@@ -1,0 +1,316 @@
+"""Files to columns and logs: CSV, Parquet and JSON lines. Rows are counted from 1, header excluded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podium.adapters import vowpal
+from podium.data.columns import Column, match_label, to_array
+from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.frames import frame_to_columns
+from podium.data.log import Log
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+PARQUET_ENDINGS = (".parquet", ".pq")
+VOWPAL_ENDINGS = (".dsjson", ".vw", ".dsjson.gz", ".vw.gz")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+WHOLE = re.compile(r"[+-]?\d{1,300}")
+QUOTED = re.compile(r'"[^"]*"')
+CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
+SAVE_HINT = "save the file as UTF-8."
+
+
+def read_log(
+    path: str | Path,
+    *,
+    state: str | Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    propensity: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+    actions: Sequence[Any] = (),
+    text: Sequence[str] = (),
+) -> Log:
+    """Read a log from a CSV, Parquet or JSON lines file.
+
+    Parameters
+    ----------
+    path : a file that ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .pq; or a log of Vowpal Wabbit that
+        ends in .dsjson or .vw (see `podium.adapters.vowpal`)
+    state, action, reward, propensity, time, unit : the columns that play these roles; every column that plays
+        none, and is no policy (pi_<name>), is state
+    actions : the action space, where it holds more than the logged actions; texts are matched to numbers
+    text : columns to read as texts although they look like numbers (codes, postcodes)
+    """
+    columns = read_columns(path, text)
+    if actions and action in columns:
+        observed = [] if columns[action].dtype == object else np.unique(columns[action]).tolist()
+        actions = [match_label(a, observed) if isinstance(a, str) else a for a in actions]
+    return Log.from_columns(
+        columns,
+        state=state,
+        action=action,
+        reward=reward,
+        propensity=propensity,
+        time=time,
+        unit=unit,
+        actions=actions,
+    )
+
+
+def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
+    """The columns of a file by header; cells are numbers, texts, or None where empty."""
+    path = Path(path)
+    try:
+        found, folder = path.exists(), path.is_dir()
+    except OSError:  # the name is too long, or a folder may not be entered
+        found, folder = False, False
+    if folder:
+        raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
+    if not found:
+        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+    ending = path.suffix.lower()
+    if ending in PARQUET_ENDINGS:
+        columns = read_parquet(path)
+    elif ending in JSON_ENDINGS:
+        columns = read_json_lines(path)
+    elif ending in TEXT_ENDINGS:
+        columns = read_csv(path, text)
+    elif path.name.lower().endswith(VOWPAL_ENDINGS):
+        columns = vowpal.read_columns(path)
+    else:
+        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
+        raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
+    for name in text:
+        if name not in columns:
+            raise PodiumError(f"{path.name}: there is no column {name!r} to read as text", hint=have(columns))
+        if ending not in TEXT_ENDINGS:
+            columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
+    return columns
+
+
+def have(columns: Mapping[str, Any]) -> str:
+    return "the columns are " + ", ".join(columns) + "."
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, or a clear word on why it is none."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
+    if b"\0" in raw[:65536] or raw[:2] in (b"PK", b"\x1f\x8b"):
+        raise PodiumError(
+            f"{path.name} is not a text file",
+            hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = rows_in(raw[: error.start].decode("utf-8-sig") + "x", path)  # the byte's own row is the last
+        place = f"row {row}" if row else "the header"
+        raise PodiumError(
+            f"{path.name} is not UTF-8: {place} holds the byte 0x{raw[error.start]:02x}", hint=SAVE_HINT
+        ) from error
+
+
+def rows_in(content: str, path: Path) -> int:
+    """How many rows a text holds, header excluded."""
+    if path.suffix.lower() in JSON_ENDINGS:
+        return sum(1 for line in content.split("\n") if line.strip())
+    lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator_of(content, path))
+    return sum(1 for row in lines if row) - 1
+
+
+def separator_of(content: str, path: Path) -> str:
+    """A comma; a tab or semicolon where the header has no comma outside quotes."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    header = QUOTED.sub("", next((line for line in content.splitlines() if line.strip()), ""))
+    return next((s for s in ",\t;" if s in header), ",")
+
+
+def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
+    """A CSV file; the separator is a comma, or a semicolon or tab where the header has no comma."""
+    return parse_csv(read_text(path), path, text)
+
+
+def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str, Column]:
+    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages."""
+    lines = io.StringIO(content, newline="")  # lines end as CSV lines do; a cell may hold any other separator
+    reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
+    rows: list[list[str]] = []
+    try:
+        rows.extend(row for row in reader if row and not (len(row) == 1 and row[0].isspace()))
+    except csv.Error as error:
+        place = f"row {len(rows)}" if rows else "the header"
+        raise PodiumError(
+            f"{path.name}: {place} cannot be read: {error}",
+            hint='close every quote, and write a quote inside a quoted cell as "".',
+        ) from error
+    if not rows:
+        raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
+    header, *body = rows
+    header = [h.strip() for h in header]
+    check_header(header, path)
+    if not body:
+        raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
+    widths = np.fromiter(map(len, body), np.int64, len(body))
+    ragged = np.flatnonzero(widths != len(header))
+    if ragged.size:
+        raise PodiumError(
+            f"{path.name}: row {ragged[0] + 1} has {count(int(widths[ragged[0]]), 'cell')}; "
+            f"the header has {len(header)} ({count(ragged.size, 'row')})",
+            hint='quote cells that hold a separator: "a, b".',
+        )
+    cells = zip(*body, strict=True)
+    return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
+
+
+def read_csv_header(path: Path) -> list[str]:
+    """The names in the first line of a CSV file that may be too large to read."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        start = file.read(1 << 16)
+    lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
+    header = [h.strip() for h in next((row for row in lines if row), [])]
+    check_header(header, path)
+    return header
+
+
+def check_header(header: Sequence[str], path: Path) -> None:
+    """Every column has a name of its own."""
+    for i, name in enumerate(header):
+        if not name:
+            raise PodiumError(f"{path.name}: column {i + 1} has no name", hint="give every column a header.")
+        if name in header[:i]:
+            raise PodiumError(
+                f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
+            )
+
+
+def type_cells(cells: Sequence[str], as_text: bool) -> Column:
+    """A column of a CSV file as whole numbers, numbers or texts; a mixture stays one, for the log to refuse."""
+    if not as_text:
+        stripped = [cell.strip() for cell in cells]
+        as_text = any(map(CODE.fullmatch, stripped))
+    if not as_text:
+        try:
+            column = np.fromiter(map(float, stripped), np.float64) if "_" not in "".join(stripped) else None
+        except ValueError:
+            column = None
+        if column is not None:
+            return to_array([int(cell) for cell in stripped]) if all(map(WHOLE.fullmatch, stripped)) else column
+    mixed = np.empty(len(cells), dtype=object)
+    mixed[:] = [cell_value(c, not as_text) for c in cells]
+    return mixed
+
+
+def cell_value(cell: str, numeric: bool) -> Any:
+    if not cell:
+        return None
+    if numeric and NUMBER.fullmatch(cell.strip()):
+        return int(cell) if WHOLE.fullmatch(cell.strip()) else float(cell)
+    return cell
+
+
+def read_json_lines(path: Path) -> dict[str, Column]:
+    """One JSON object per line; a list or an object as a value becomes several columns."""
+    content = read_text(path)
+    hint = "write one JSON object per line."
+    records: list[dict[str, Any]] = []
+    for line in filter(str.strip, content.split("\n")):
+        place = f"{path.name}: row {len(records) + 1}"
+        try:
+            record = json.loads(line, object_pairs_hook=Pairs)
+            pairs = list(flatten(record)) if isinstance(record, Pairs) else None
+        except json.JSONDecodeError as error:
+            raise PodiumError(f"{place} is not valid JSON: {error.msg} (character {error.colno})", hint) from error
+        except RecursionError as error:
+            raise PodiumError(f"{place} is nested too deeply", hint="give numbers, texts and short lists.") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise PodiumError(f"{place} is not valid JSON: {error}", hint) from error
+        if pairs is None:
+            raise PodiumError(f"{place} is no JSON object", hint)
+        if twice := repeated(name for name, _ in pairs):
+            raise PodiumError(f"{place}: the column {twice!r} appears twice", hint="give each column its own name.")
+        records.append(dict(pairs))
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if not names:
+        raise PodiumError(f"{path.name} is empty", hint)
+    return {name: json_column([record.get(name) for record in records]) for name in names}
+
+
+def json_column(values: list[Any]) -> Column:
+    column = to_array(values)
+    return column if column.ndim == 1 else np.array(values, dtype=object)
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as its members in order, so that a repeated name is seen."""
+
+
+def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0] 1, state[1] 2, pi_new:a 1."""
+    if isinstance(value, Pairs):
+        for key, member in value:
+            yield from flatten(member, f"{name}:{key}" if name else key)
+    elif isinstance(value, list):
+        for i, member in enumerate(value):
+            yield from flatten(member, f"{name}[{i}]")
+    else:
+        yield name, value
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that appears twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def read_parquet(path: Path) -> dict[str, Column]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "parquet", "reading Parquet") from error
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = parquet.ParquetFile(source).read()
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
+        raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
+    if table.num_rows == 0:
+        raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
+    columns = frame_to_columns(table.drop_columns(texts)) if (texts := text_columns(table)) else frame_to_columns(table)
+    return {name: shared_texts(table[name]) if name in texts else columns[name] for name in table.column_names}
+
+
+def text_columns(table: Any) -> list[str]:
+    """The columns of texts of an arrow table, unless it names a column twice, which is refused elsewhere."""
+    import pyarrow as pa
+
+    names = table.column_names
+    return [f.name for f in table.schema if pa.types.is_string(f.type) and names.count(f.name) == 1]
+
+
+def shared_texts(column: Any) -> Column:
+    """Texts in which those that repeat are one object: a million short ones would take 60 MB otherwise."""
+    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
+    labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    texts: Column = labels[coded.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)]
+    return texts

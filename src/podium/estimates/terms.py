@@ -1,0 +1,406 @@
+"""The row terms of one method on one log: rows kept, baseline fitted, weights, delivered in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.errors import BaselineRefused, Unavailable
+from podium.data.log import Log
+from podium.estimates.baselines import BaselineRows, describe_baseline, fit_baseline
+from podium.estimates.estimators import Estimator, correction
+from podium.policies import FULL_HINT, PolicySet
+
+BLOCK = 1 << 16
+ALL = 1 - 1e-9  # a share of the weight that leaves nothing to others but rounding
+
+
+@dataclass(frozen=True, eq=False)
+class RowTerms:
+    """The row terms of one method on the rows it keeps, delivered in blocks.
+
+    V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
+    on the action, or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
+    """
+
+    estimator: Estimator
+    rows: Codes  # (n,) the rows kept
+    reward: Floats  # (n,)
+    baseline: Floats  # (n,) rhat(s_n, a_n)
+    policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
+    propensity: Floats | None  # (n,)
+    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
+    shared: float
+    scale: Floats | None  # (n,) weight of a row's correction, None for 1
+    base_scale: Floats | None  # (n,) weight of a row's baseline part
+    groups: Codes | None  # (n,) rows of one group depend on each other
+    ratio: Ratio | None = None  # of self-normalised methods
+    common: Floats | None = None  # (n,) how a row moves what all policies share
+    common_mean: bool = False  # which is the mean reward: a value moves by 1 - mean(w) times as much
+    effective: Floats | None = None  # (K,) effective rows (or units) of self-normalised methods: (sum w)^2 / sum w^2
+    total: int = 0  # rows of the whole log that these are part of; 0: these are all
+
+    @property
+    def whole(self) -> bool:
+        return len(self.rows) == len(self.policy[0])
+
+    def slices(self) -> Iterator[tuple[slice, slice | Codes]]:
+        """Stretches of the kept rows, and where they are among all rows."""
+        for start in range(0, len(self.rows), BLOCK):
+            part = slice(start, min(start + BLOCK, len(self.rows)))
+            yield part, part if self.whole else self.rows[part]
+
+    def weight(self, part: slice) -> Floats | None:
+        """How much each row counts in the average: by its state's size where states are averaged, else 1."""
+        return None if self.base_scale is None else self.base_scale[part]
+
+    def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
+        """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
+
+        Policies are subtracted before they are weighted: that keeps every digit of nearly equal ones.
+        """
+        every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
+        chosen = every if pairs is None else pairs
+        for part, where in self.slices():
+            columns = np.empty((part.stop - part.start, len(chosen)))
+            for j, (a, b) in enumerate(chosen):
+                columns[:, j] = self.column(a, part, where)
+                if b is not None:
+                    columns[:, j] -= self.column(b, part, where)
+            terms = columns
+            if self.estimator.linear:
+                propensity = None if self.propensity is None else self.propensity[part]
+                terms = correction(self.reward[part], self.baseline[part], columns, propensity)
+                if self.scale is not None:
+                    terms *= self.scale[part][:, None]
+            if self.per_policy is not None:
+                for j, (a, b) in enumerate(chosen):
+                    base = self.per_policy[a][part]
+                    if b is not None:
+                        base = base - self.per_policy[b][part]
+                    terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
+            yield part, terms
+
+    def column(self, k: int, part: slice, where: slice | Codes) -> Floats:
+        """(n,) what a policy brings to its row terms: pi, which waits to be weighted, or what its own weights make."""
+        if self.estimator.linear or self.estimator.rule == "steps":
+            return self.policy[k][where]
+        weight, residual = self.weights(k, part, where), self.reward[part] - self.baseline[part]
+        if self.ratio is None:
+            return residual * weight
+        level = self.ratio.level[k] - self.ratio.shift[k]
+        own = level if self.base_scale is None else level * self.base_scale[part]
+        groups = None if self.groups is None else self.groups[part]
+        column: Floats = own + self.ratio.deviation(k, residual, weight, self.total or len(self.rows), groups)
+        return column
+
+    def weights(self, k: int, part: slice, where: slice | Codes) -> Floats:
+        """(n,) g(w) of one policy, with the weight of the row."""
+        weight = self.policy[k][where]
+        if self.propensity is not None:
+            weight = weight / self.propensity[part]
+        weight = self.estimator.reweight(weight)
+        return weight if self.scale is None else weight * self.scale[part]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """What a self-normalised method divides by, and what it finds: C = sum w (r - rhat) / sum w of every policy.
+
+    To first order (the delta method) its row terms are C + w_n (r_n - rhat - C) / mean(w). A row that carries much of
+    the weight draws C to itself, and hides its own spread; so each row is held against the C of all others, which
+    divides its deviation by 1 - h_n, h_n = w_n / sum w (the jackknife). Of rows that depend on each other h is the
+    share of their unit. A constant keeps the terms' mean at the estimate.
+    """
+
+    level: Floats  # (K,) C
+    weight: Floats  # (K,) mean(w)
+    shares: Floats | None = None  # (J, K) each unit's share of the weight; None where every row is a unit
+    shift: Floats = field(default_factory=lambda: np.zeros(1))  # (K,) mean deviation
+
+    def deviation(self, k: Any, residual: Floats, weight: Floats, rows: int, units: Codes | None) -> Floats:
+        """w_n (r_n - rhat - C) / mean(w) / (1 - h_n) of one policy (n,), or of all (n, K) with k = slice(None)."""
+        scaled = weight / self.weight[k]
+        held = scaled / rows if self.shares is None or units is None else self.shares[units][:, k]
+        rest = np.where(held < ALL, 1 - held, 1.0)  # a row with all the weight is C itself
+        deviation: Floats = (residual - self.level[k]) * (scaled / rest)
+        return deviation
+
+
+def row_terms(
+    log: Log,
+    policies: PolicySet,
+    estimator: Estimator,
+    baseline: Any = "mean",
+    *,
+    normalize: str = "rows",
+    duplicates: str | None = None,
+    seed: int = 0,
+) -> RowTerms:
+    """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
+    if estimator.rule == "steps":
+        return step_terms(log, policies, estimator)
+    if estimator.uses_propensity and log.propensities is None and not given_ratios(policies, estimator):
+        raise no_propensities(estimator)
+    rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
+    # A self-normalised method gives the same with any constant; the mean keeps its digits.
+    constant = "mean" if estimator.self_normalized else 0.0
+    fitted = fit_baseline(baseline if estimator.uses_baseline else constant, log, rows, seed)
+    if estimator.rule == "none" and fitted.matrix is None and fitted.averages is None:
+        raise no_model(baseline)
+    scales = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
+    groups = None
+    if log.units is not None:
+        groups = factorize(log.units[rows])[0]
+    elif normalize == "states":
+        groups = log.state_codes[rows]
+    if fitted.matrix is not None:
+        refuse_partial(policies, baseline)
+    terms = build_terms(
+        log,
+        policies,
+        estimator,
+        rows,
+        fitted,
+        scales=scales,
+        groups=groups,
+        common_mean=moves_with_mean(estimator, baseline),
+    )
+    return self_normalize(terms, policies.names) if estimator.self_normalized else terms
+
+
+def moves_with_mean(estimator: Estimator, baseline: Any) -> bool:
+    """Whether the baseline is the mean reward, which every row moves."""
+    return estimator.uses_baseline and isinstance(baseline, str) and baseline == "mean"
+
+
+def build_terms(
+    log: Log,
+    policies: PolicySet,
+    estimator: Estimator,
+    rows: Codes,
+    fitted: BaselineRows,
+    *,
+    shared: float | None = None,
+    scales: tuple[Floats | None, Floats | None] = (None, None),
+    groups: Codes | None = None,
+    common_mean: bool = False,
+) -> RowTerms:
+    """The terms of some rows, given their baseline; `shared` is what all policies share, by default on these rows."""
+    scale, base_scale = scales
+    per_policy = None
+    if fitted.matrix is not None:
+        if any(p.proxy for p in policies):  # a distribution sums to 1, so a constant is shared by all; scores do not
+            shared = 0.0
+        shared = float(fitted.logged.mean()) if shared is None else shared
+        centred = fitted.matrix - shared
+        per_policy = tuple(p.average(centred, rows) for p in policies)
+    elif fitted.averages is not None:
+        shared = float(fitted.logged.mean()) if shared is None else shared
+        per_policy = tuple(fitted.averages[name] - shared for name in policies.names)
+    elif shared is None:
+        shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
+    common = None
+    if common_mean:
+        common = log.rewards[rows] - shared
+    elif per_policy is None and estimator.uses_baseline:
+        common = fitted.logged - shared
+    if common is not None and base_scale is not None:
+        common = common * base_scale
+    ratios = given_ratios(policies, estimator)
+    weighted = estimator.uses_propensity and not ratios and log.propensities is not None
+    return RowTerms(
+        estimator=estimator,
+        rows=rows,
+        reward=log.rewards[rows],
+        baseline=without_rounding(fitted.logged, log.rewards[rows]),
+        policy=ratios or tuple(p.logged for p in policies),
+        propensity=log.propensities[rows] if weighted and log.propensities is not None else None,
+        per_policy=per_policy,
+        shared=shared,
+        scale=scale,
+        base_scale=base_scale,
+        groups=groups,
+        common=common,
+        common_mean=common_mean,
+    )
+
+
+def given_ratios(policies: PolicySet, estimator: Estimator) -> tuple[Floats, ...]:
+    """pi/p of every policy, free of underflow, where all were given; else nothing."""
+    ratios = tuple(p.ratios for p in policies if p.ratios is not None) if estimator.uses_propensity else ()
+    return ratios if len(ratios) == len(policies) else ()
+
+
+def no_propensities(estimator: Estimator) -> Unavailable:
+    return Unavailable(
+        f"{estimator.name} needs the probability of each logged action, and the log has none",
+        hint="add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
+    )
+
+
+def no_model(baseline: Any) -> Unavailable:
+    return Unavailable(
+        f"DirectModel needs a baseline that depends on the action; {describe_baseline(baseline)!r} gives every policy "
+        "the same value",
+        hint='use baseline="linear", an object with fit/predict, or a function q(states, actions).',
+    )
+
+
+def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
+    """Row terms that the policies bring: those of episodes, made from their steps."""
+    given = [p.terms.get(estimator.name) for p in policies]
+    missing = [p for p, terms in zip(policies, given, strict=True) if terms is None]
+    if missing:
+        reason = f"{estimator.name} needs episodes with the probability of every step, which {missing[0].name!r} lacks"
+        if missing[0].terms:
+            reason = f"{estimator.name}: the weights of {missing[0].name!r} are all 0, or too large for floating point"
+        hint = "use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities."
+        raise Unavailable(reason, hint=hint)
+    n = len(log)
+    return RowTerms(
+        estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,
+        policy=tuple(terms for terms in given if terms is not None), per_policy=None, shared=0.0, scale=None,
+        base_scale=None, groups=None if log.units is None else factorize(log.units)[0],
+        effective=effective_rows([p.effective.get(estimator.name) for p in policies]),
+    )  # fmt: skip
+
+
+def effective_rows(given: Sequence[float | None]) -> Floats | None:
+    """(K,) those of all policies, where each has brought its own."""
+    known = [number for number in given if number is not None]
+    return np.array(known) if len(known) == len(given) else None
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSums:
+    """Sums over rows of the weights (K,) of a method, of weights times what the baseline leaves, of their squares, and
+    the largest weight."""
+
+    rows: int
+    total: Floats
+    level: Floats
+    squares: Floats
+    largest: Floats
+    units: Floats | None = None  # (J, K) sums of each unit
+
+    @classmethod
+    def of(cls, terms: RowTerms, units: int = 0) -> WeightSums:
+        k_all = range(len(terms.policy))
+        total, level, squares, largest = (np.zeros(len(k_all)) for _ in range(4))
+        held = np.zeros((units, len(k_all))) if units else None
+        for part, where in terms.slices():
+            residual = terms.reward[part] - terms.baseline[part]
+            for k in k_all:
+                weight = terms.weights(k, part, where)
+                total[k] += weight.sum()
+                level[k] += weight @ residual
+                squares[k] += weight @ weight
+                largest[k] = max(largest[k], weight.max())
+                if held is not None and terms.groups is not None:
+                    held[:, k] += group_sums(terms.groups[part], weight, units)
+        return cls(len(terms.rows), total, level, squares, largest, held)
+
+    def __add__(self, other: WeightSums) -> WeightSums:
+        return WeightSums(
+            self.rows + other.rows,
+            self.total + other.total,
+            self.level + other.level,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+            None if self.units is None or other.units is None else self.units + other.units,
+        )
+
+    def ratio(self, estimator: Estimator, names: Sequence[str]) -> tuple[Ratio, Floats]:
+        """What a self-normalised method divides by, and the effective rows (or units) of every policy."""
+        total = refuse_weightless(estimator, self.total, names)
+        shares = None if self.units is None else self.units / total
+        effective = total**2 / self.squares if shares is None else 1 / (shares**2).sum(axis=0)
+        return Ratio(self.level / total, total / self.rows, shares, np.zeros(len(names))), effective
+
+
+def self_normalize(terms: RowTerms, names: Sequence[str]) -> RowTerms:
+    """The terms with the weighted mean of what the baseline leaves of the rewards, of every policy."""
+    units = 0 if terms.groups is None else int(terms.groups.max()) + 1
+    ratio, effective = WeightSums.of(terms, units).ratio(terms.estimator, names)
+    terms = replace(terms, ratio=ratio, effective=effective)
+    return replace(terms, ratio=replace(ratio, shift=deviations(terms) / len(terms.rows)))
+
+
+def deviations(terms: RowTerms) -> Floats:
+    """(K,) sums over rows of how far each is from all others, of a self-normalised method."""
+    found = np.zeros(len(terms.policy))
+    if terms.ratio is None:
+        return found
+    for part, where in terms.slices():
+        residual = terms.reward[part] - terms.baseline[part]
+        groups = None if terms.groups is None else terms.groups[part]
+        rows = terms.total or len(terms.rows)
+        for k in range(len(found)):
+            found[k] += terms.ratio.deviation(k, residual, terms.weights(k, part, where), rows, groups).sum()
+    return found
+
+
+def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str]) -> Floats:
+    """Sums of weights (K,), none of which is 0."""
+    if not (total > 0).all():
+        raise Unavailable(
+            f"{estimator.name} divides by the sum of a policy's weights, and policy {names[int(np.argmin(total))]!r} "
+            "never plays an action that was logged",
+            hint="use DRE or LDE, or leave that policy out.",
+        )
+    return total
+
+
+def mean_weights(terms: RowTerms) -> Floats:
+    """(K,) the mean of every policy's weight as it counts: 1 where it is divided by itself."""
+    if terms.ratio is not None:
+        return np.ones(len(terms.policy))
+    part = slice(0, len(terms.rows))
+    where = part if terms.whole else terms.rows
+    return np.array([terms.weights(k, part, where).mean() for k in range(len(terms.policy))])
+
+
+def removed_weight(terms: RowTerms) -> Floats | None:
+    """(K,) the share of each policy's weight that shrinking takes away; None for methods that shrink nothing."""
+    if not terms.estimator.shrinks:
+        return None
+    plain = replace(terms, estimator=terms.estimator.counterpart)
+    before, after = mean_weights(plain), mean_weights(terms)
+    return np.divide(before - after, before, out=np.zeros_like(before), where=before > 0)
+
+
+def without_rounding(baseline: Floats, reward: Floats) -> Floats:
+    """The baseline at the logged actions, equal to the reward where only rounding keeps them apart.
+
+    The mean of equal rewards may miss them by 1e-17; that residual must not pass for a signal.
+    """
+    close = np.abs(reward - baseline) <= 4 * np.finfo(np.float64).eps * np.abs(reward)
+    return np.where(close, reward, baseline) if close.any() else baseline
+
+
+def refuse_partial(policies: PolicySet, baseline: Any) -> None:
+    """A baseline that depends on the action needs whole distributions."""
+    partial = [p.name for p in policies if not p.has_full]
+    if partial:
+        raise BaselineRefused(
+            f"the baseline {describe_baseline(baseline)!r} depends on the action and needs pi(a|s) for every action; "
+            f"policy {partial[0]!r} gives only the probability of the logged action",
+            hint=FULL_HINT,
+        )
+
+
+def state_scales(log: Log, rows: Codes, estimator: Estimator) -> tuple[Floats, Floats]:
+    """Row weights of the per-state form of the paper's Example 1: average within states, then over states.
+
+    IPS and DRE average the draws of a state; DiM and LDE sum over the distinct actions logged in it.
+    """
+    states = log.state_codes[rows]
+    sizes = np.bincount(states, minlength=log.n_states)
+    each = len(rows) / (np.count_nonzero(sizes) * sizes[states])
+    whole = np.full(len(rows), len(rows) / np.count_nonzero(sizes))
+    return (whole if estimator.is_score else each), each

@@ -1,0 +1,5 @@
+"""python -m podium.calibration"""
+
+from podium.experiments.calibration.bench import main
+
+main()

@@ -1,0 +1,1 @@
+"""What people look at: tables, the answer in words, the report, figures."""

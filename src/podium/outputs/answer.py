@@ -1,0 +1,148 @@
+"""The answer in one sentence that needs no statistics, and the sentences that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.comparison.result import Pair
+from podium.data.errors import count
+from podium.outputs.display import percent, short_names
+from podium.outputs.insights import Insights
+
+NAMED = 3  # policies named in one breath
+OPEN = "cannot tell"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The one sentence, and what a reader asks next."""
+
+    sentence: str
+    details: tuple[str, ...]
+
+
+def answer(insights: Insights) -> Answer:
+    """Who is better than whom, how sure that is, and what would settle the rest."""
+    result = insights.result
+    best, reference = result.best, insights.reference
+    short = short_names(result.ranking, 40)
+    others = [name for name in result.ranking if name != best]
+    rivals = [n for n in others if result.pair(best, n).verdict == OPEN]
+    beaten = [n for n in others if result.pair(best, n).verdict == "better"]
+    stronger = [n for n in others if result.pair(best, n).verdict == "worse"]
+    if reference in beaten:
+        parts = [f"{short[best]} is better than {short[reference]} ({surety(insights, best, [reference])})"]
+    elif beaten:
+        parts = [f"{short[best]} is better than {enumerate_names(beaten, short)} ({surety(insights, best, beaten)})"]
+    elif stronger:
+        parts = [f"{short[best]} ranks first, yet is judged worse than {enumerate_names(stronger, short)}"]
+    else:
+        parts = []
+    if rivals and parts:
+        who = f"{enumerate_names(rivals, short)} cannot be told apart from {short[best]}"
+        parts.append(who + remedy(insights, best, rivals))
+    elif rivals:
+        who = f"{short[best]} ranks first but cannot be told apart from {enumerate_names(rivals, short)}"
+        parts.append(who + remedy(insights, best, rivals))
+    return Answer("; ".join(parts) + ".", tuple(details(insights, best, beaten, short)))
+
+
+def details(insights: Insights, best: str, beaten: Sequence[str], short: dict[str, str]) -> list[str]:
+    """What the policy that made the log has to fear, and how much of the whole is decided."""
+    result, reference = insights.result, insights.reference
+    lines = []
+    if reference is not None and reference != best:
+        rest = [n for n in result.ranking if n not in (best, reference)]
+        against = {verdict: [n for n in rest if result.pair(n, reference).verdict == verdict] for verdict in SAID}
+        said = [
+            f"{enumerate_names(names, short)} {SAID[verdict][len(names) > 1]} it"
+            + (f" ({surety(insights, reference, names)})" if verdict != OPEN else remedy(insights, reference, names))
+            for verdict, names in against.items()
+            if names
+        ]
+        lines.append("; ".join([f"The log was made by {short[reference]}", *said]) + ".")
+    elif reference == best:
+        lines.append(f"The log was made by {short[best]} itself.")
+    decided = [p for p in result.pairs if p.verdict != OPEN]
+    if len(result.pairs) > 1:
+        lines.append(f"Of {count(len(result.pairs), 'pair')} {len(decided):,} are decided by {rows_text(insights)}.")
+    return lines
+
+
+SAID = {
+    "better": ("is better than", "are better than"),
+    OPEN: ("cannot be told apart from", "cannot be told apart from"),
+    "worse": ("is worse than", "are worse than"),
+}
+
+
+def rows_text(insights: Insights) -> str:
+    return f"the {count(len(insights.result.log), 'row')} of the log"
+
+
+def enumerate_names(names: Sequence[str], short: dict[str, str], most: int = NAMED) -> str:
+    """Names as a person would list them.
+
+    >>> enumerate_names(["a", "b", "c"], {"a": "a", "b": "b", "c": "c"}), enumerate_names(["a"] * 5, {"a": "a"})
+    ('a, b and c', 'a, a and 3 others')
+    """
+    if len(names) > most:
+        shown = [*(short[n] for n in names[: most - 1]), f"{len(names) - most + 1} others"]
+    else:
+        shown = [short[n] for n in names]
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def surety(insights: Insights, one: str, others: Sequence[str]) -> str:
+    """How sure the least sure of these claims is."""
+    probabilities = [insights.result.pair(one, n).p_better for n in others]
+    least = min(max(p, 1 - p) for p in probabilities)
+    return f"{'' if len(others) == 1 or least > 0.999 else 'at least '}{percent(least)} sure"
+
+
+def remedy(insights: Insights, one: str, others: Sequence[str]) -> str:
+    """What would settle these open pairs, or why they need not be settled."""
+    pairs = [insights.result.pair(one, n) for n in others]
+    reach = max((widest(p) for p in pairs), default=float("inf"))
+    if insights.matters is None:
+        return ""
+    if reach <= insights.matters:
+        return f": the difference is likely below {rounded(reach)}"
+    more = [extra_rows(insights, p) for p in pairs if widest(p) > insights.matters]
+    known = [m for m in more if m is not None]
+    if not known or len(known) < len(more):
+        return ": the log cannot say how many rows would settle it"
+    if max(known) <= 0:
+        return f": the difference may reach {rounded(reach)}"
+    return f": log about {two_digits(max(known)):,} more rows"
+
+
+def widest(pair: Pair) -> float:
+    """The largest difference, either way, that the interval leaves possible."""
+    return float("inf") if pair.interval is None else max(abs(pair.interval.low), abs(pair.interval.high))
+
+
+def extra_rows(insights: Insights, pair: Pair) -> int | None:
+    """Rows to add until the smallest difference that matters is decided 8 times in 10."""
+    planned = insights.planned(pair.a, pair.b)
+    return None if planned is None or planned.rows_80 is None else planned.rows_80 - insights.judged_rows
+
+
+def two_digits(rows: int) -> int:
+    """A number of rows that does not pretend to be exact: rounded up to two digits.
+
+    >>> two_digits(1287), two_digits(43), two_digits(7)
+    (1300, 43, 7)
+    """
+    step: int = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // step) * step
+
+
+def rounded(value: float) -> str:
+    """Two digits of a number.
+
+    >>> rounded(0.08512), rounded(1234.5)
+    ('0.085', '1200')
+    """
+    return f"{float(f'{value:.1e}'):.15g}" if 1e-4 <= value < 1e9 else f"{value:.1e}"

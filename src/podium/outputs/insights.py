@@ -1,0 +1,221 @@
+"""All that there is to see in a comparison, worked out once when first looked at: for figures and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from podium.comparison.diagnostics import Diagnosis, PairCheck, diagnose_comparison
+from podium.comparison.planning import POWERS, Plan, PlannedPair, detectable, make_plan, planning_variance
+from podium.comparison.result import Basis, Comparison, Pair
+from podium.data.columns import Floats, descending, group_sums
+from podium.data.log import Log
+from podium.estimates.estimators import Estimator
+from podium.outputs.display import label_text
+from podium.policies import PolicyRows
+from podium.verdicts.pairs import pair_indices
+
+SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
+SAME = 1e-6  # how far a policy may be from the propensities and still be the one that made the log
+MOST_CELLS = 20_000_000  # states x pairs beyond which states are not counted for every pair
+MOST_SHOWN = 50
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class ActionUse:
+    """How often each action was logged, and how often each policy wants it; None where that is not known."""
+
+    labels: tuple[str, ...]
+    logged: Floats  # (A,)
+    wanted: dict[str, Floats | None]
+
+
+@dataclass(frozen=True, eq=False)
+class StateView:
+    """One pair state by state: rows, and differences in `unit`."""
+
+    labels: list[Any]
+    rows: Floats  # (S,)
+    differences: Floats  # (S,)
+    method: str
+    every: int  # how many states there are, of which a large log lists those with the most rows
+    unit: str = "in units of reward"
+
+
+@dataclass(frozen=True, eq=False)
+class Insights:
+    """A comparison with its trust panel, its plan and its states.
+
+    Parameters
+    ----------
+    result : the comparison
+    difference : the smallest difference in reward that matters; None for a fifth of the rewards' standard deviation
+    """
+
+    result: Comparison
+    difference: float | None = None
+
+    @property
+    def basis(self) -> Basis:
+        assert self.result.basis is not None
+        return self.result.basis
+
+    @property
+    def sample(self) -> Log:
+        """The rows that are looked at: all of them where they are few."""
+        return self.basis.sample
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        return diagnose_comparison(self.result, self.shown)
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The policies whose pairs are looked at one by one: the first ones, and the one that made the log."""
+        first = self.result.ranking[:MOST_SHOWN]
+        return first if self.reference is None or self.reference in first else [*first, self.reference]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs among them."""
+        shown = set(self.shown)
+        return [p for p in self.result.pairs if p.a in shown and p.b in shown]
+
+    @cached_property
+    def matters(self) -> float | None:
+        """The smallest difference that matters, rounded to one digit where nobody named it; None without any spread."""
+        if self.difference is not None:
+            return float(self.difference)
+        spread = SMALL * float(self.sample.rewards.std())
+        return float(f"{spread:.0e}") if spread > 0 else None
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        if self.matters is None:
+            return None
+        return make_plan(self.result, self.matters)
+
+    @cached_property
+    def _planned(self) -> dict[frozenset[str], PlannedPair]:
+        return {} if self.plan is None else {frozenset((p.a, p.b)): p for p in self.plan.pairs}
+
+    def planned(self, a: str, b: str) -> PlannedPair | None:
+        return self._planned.get(frozenset((a, b)))
+
+    @cached_property
+    def _checks(self) -> dict[tuple[str, str], PairCheck]:
+        return {(p.a, p.b): p for p in self.diagnosis.pairs}
+
+    def check(self, pair: Pair) -> PairCheck:
+        """What drives a pair of `result.pairs`."""
+        return self._checks[pair.a, pair.b]
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The candidate that made the log, if one did: it plays the logged actions with the propensities."""
+        if self.result.log.knows == "none":
+            return None
+        p = self.sample.propensities
+        apart = [float(np.abs(q.logged - p).max()) for q in self.basis.policies]
+        proxies = (q.proxy for q in self.basis.policies)  # those have no probabilities to be equal
+        names = self.basis.policies.names
+        same = (n for n, gap, proxy in zip(names, apart, proxies, strict=True) if gap <= SAME and not proxy)
+        return next(same, None)
+
+    @cached_property
+    def rival(self) -> str:
+        """Whom the first is held against: the policy that made the log, else the second."""
+        first, second = self.result.ranking[:2]
+        return second if self.reference in (None, first) else str(self.reference)
+
+    @cached_property
+    def actions(self) -> ActionUse:
+        """Which actions were logged, and which each policy wants."""
+        log, facts = self.sample, self.basis.rows.source.facts()
+        shares = facts.counts / facts.counts.sum()
+        wanted = {p.name: wanted_actions(p, log.n_actions) for p in self.basis.policies}
+        ordered = {name: wanted[name] for name in self.result.ranking}
+        return ActionUse(tuple(label_text(a) for a in log.action_space), shares, ordered)
+
+    @cached_property
+    def weights(self) -> dict[str, Floats]:
+        """Policy -> QUANTILES of its weights pi/p, or pi without propensities, relative to their mean."""
+        p = self.sample.propensities
+        found = {}
+        for policy in self.basis.policies:
+            weight = policy.logged if p is None else policy.logged / p
+            mean = float(weight.mean())
+            found[policy.name] = np.quantile(weight / mean if mean > 0 else weight, QUANTILES)
+        return {name: found[name] for name in self.result.ranking}
+
+    def states(self, a: str, b: str) -> StateView:
+        """Two policies state by state, by the method behind the scores."""
+        sums, sizes = self._state_sums([(a, b)])
+        kept = sizes > 0
+        labels = [label for label, is_kept in zip(self.sample.state_labels, kept, strict=True) if is_kept]
+        differences = self.basis.units * sums[kept, 0] / sizes[kept]
+        method = self.basis.main.estimator
+        return StateView(labels, sizes[kept], differences, method.name, len(labels), self.state_unit(method))
+
+    def state_unit(self, method: Estimator) -> str:
+        """What differences in a state are in, by a method."""
+        return "as scores" if method.is_score and self.basis.policies.proxies else "in units of reward"
+
+    @cached_property
+    def state_shares(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """Pair -> shares of states in which a is above b, and below; empty where there are too many states."""
+        pairs = [(p.a, p.b) for p in self.pairs]
+        if len(pairs) * self.sample.n_states > MOST_CELLS:
+            return {}
+        sign = -1.0 if self.result.settings["lower_is_better"] else 1.0
+        shares = {}
+        for start in range(0, len(pairs), 64):
+            some = pairs[start : start + 64]
+            sums, _ = self._state_sums(some)
+            tie = 1e-12 * np.abs(sums).max()
+            for n, pair in enumerate(some):
+                gap = sign * sums[:, n]
+                shares[pair] = (float(np.mean(gap > tie)), float(np.mean(gap < -tie)))
+        return shares
+
+    def _state_sums(self, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, Floats]:
+        """(S, P) sums over the rows of each state of the differences of pairs, and (S,) the rows."""
+        terms, log, names = self.basis.sample_main.terms, self.sample, self.basis.policies.names
+        assert terms is not None
+        codes = log.state_codes[terms.rows]
+        sums = np.zeros((log.n_states, len(pairs)))
+        for part, block in terms.blocks([(names.index(a), names.index(b)) for a, b in pairs]):
+            for n in range(len(pairs)):
+                sums[:, n] += group_sums(codes[part], block[:, n], log.n_states)
+        return sums, np.bincount(codes, minlength=log.n_states).astype(np.float64)
+
+    @cached_property
+    def detectable(self) -> dict[frozenset[str], float]:
+        """Pair -> the true difference that the log decides 8 times in 10; inf where it says nothing yet."""
+        names, (i, j) = self.basis.policies.names, pair_indices(len(self.basis.policies))
+        variance = planning_variance(self.basis.judgement)
+        now = detectable(variance, float(self.result.settings["level"]), POWERS[0])
+        return {frozenset((names[a], names[b])): float(d) for a, b, d in zip(i, j, now, strict=True)}
+
+    @cached_property
+    def judged_rows(self) -> int:
+        """The rows that the plan counts from."""
+        return int(self.basis.judgement.figures.get("rows", len(self.result.log)))
+
+    def open_pairs(self, most: int) -> list[Pair]:
+        """Undecided pairs, those of the first policies first; where all are decided, the closest pairs."""
+        undecided = [p for p in self.result.pairs if p.verdict == "cannot tell"]
+        closest = descending(np.array([-abs(p.difference) for p in self.result.pairs]))
+        return (undecided or [self.result.pairs[n] for n in closest])[:most]
+
+
+def wanted_actions(policy: PolicyRows, n_actions: int) -> Floats | None:
+    """(A,) how often a policy plays each action, averaged over the rows; None where that is not known."""
+    if policy.chosen is not None:
+        return np.asarray(np.bincount(policy.chosen, minlength=n_actions) / len(policy.chosen))
+    return None if policy.matrix is None else np.asarray(policy.matrix.mean(axis=0))

@@ -1,0 +1,175 @@
+"""What every figure shares: light and dark colours, shapes that survive grey print, and no global state.
+
+Nothing here goes through pyplot or changes rcParams; colours and sizes are set on the artists themselves.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from podium.data.errors import MissingExtra, PodiumError
+from podium.outputs.display import short_names, shorten
+from podium.outputs.report.scales import tick_text
+
+try:
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise MissingExtra("matplotlib", "plots", "drawing figures") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from podium.comparison.result import Comparison
+    from podium.outputs.insights import Insights
+
+LONG = 28  # characters of a name beside an axis
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one style. Blue and orange differ for every kind of colour vision, and in lightness."""
+
+    paper: str
+    ink: str
+    soft: str
+    rule: str
+    up: str
+    down: str
+    open: str
+    hatch: str
+
+    @property
+    def ramp(self) -> tuple[str, ...]:
+        """For a handful of lines, each of which also has its own dashes and marker."""
+        return (self.up, self.down, self.open, self.ink, self.soft)
+
+
+THEMES = {
+    "light": Theme("#ffffff", "#1b1b1a", "#5c5a55", "#dedbd2", "#174f86", "#e08a3c", "#8a867e", "#c9c5bb"),
+    "dark": Theme("#16181b", "#ebe8e1", "#aaa69d", "#3a3d42", "#86b9ee", "#c76a1d", "#8f8b83", "#4d5056"),
+}
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (8, 2, 1.5, 2)), (0, (3, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v")
+
+
+class Picture(Figure):
+    """A matplotlib figure that a notebook shows without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg(self)
+        output = io.BytesIO()
+        self.savefig(output, format="png", dpi=144)
+        return output.getvalue()
+
+
+def insights_of(result: Comparison | Insights) -> Insights:
+    """What there is to see in a comparison."""
+    from podium.outputs.insights import Insights
+
+    return result if isinstance(result, Insights) else result.insights
+
+
+def theme_of(style: str) -> Theme:
+    if style not in THEMES:
+        raise PodiumError(f"unknown style {style!r}", hint="the styles are " + ", ".join(THEMES) + ".")
+    return THEMES[style]
+
+
+def canvas(ax: Axes | None, width: float, height: float, style: str) -> tuple[Axes, Theme]:
+    """The axes to draw on, dressed; a new figure where none are given."""
+    theme = theme_of(style)
+    if ax is None:
+        figure = Picture(figsize=(max(width, 6.0), min(height, 40.0)), layout="constrained", facecolor=theme.paper)
+        ax = figure.add_subplot()
+    dress(ax, theme)
+    return ax, theme
+
+
+def dress(ax: Axes, theme: Theme) -> None:
+    ax.set_facecolor(theme.paper)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(theme.soft)
+    ax.tick_params(colors=theme.soft, labelcolor=theme.ink, labelsize=9, length=3, left=False)
+    ax.grid(False)
+    ax.set_axisbelow(True)
+
+
+def title(ax: Axes, theme: Theme, text: str) -> None:
+    ax.set_title(text, loc="left", fontsize=10.5, fontweight="bold", color=theme.ink, pad=8)
+
+
+def say(ax: Axes, theme: Theme, text: str) -> Figure:
+    """Why there is nothing to draw, in place of it."""
+    ax.text(0.5, 0.5, text, ha="center", color=theme.soft, transform=ax.transAxes)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return figure_of(ax)
+
+
+def label_x(ax: Axes, theme: Theme, text: str) -> None:
+    ax.set_xlabel(text, color=theme.soft, fontsize=9)
+
+
+def names_beside(ax: Axes, names: Sequence[str], most: int = LONG) -> dict[str, str]:
+    """Names down the left side, first on top; each as it is written."""
+    short = short_texts(names, most)
+    size = 9 if len(names) <= 30 else 7
+    ax.set_yticks(range(len(names)), [short[n] for n in names], fontsize=size)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return short
+
+
+def short_texts(names: Sequence[str], most: int = LONG) -> dict[str, str]:
+    return {name: plain(text) for name, text in short_names(names, most).items()}
+
+
+def plain(text: str, most: int = 200) -> str:
+    """A text as it stands: no mathematics between dollars, and a box for what no font at hand can show."""
+    known = characters()
+    shown = "".join(c if ord(c) in known or c == "\n" else "□" for c in shorten_lines(text, most))
+    return shown.replace("$", r"\$")
+
+
+def shorten_lines(text: str, most: int) -> str:
+    return "\n".join(shorten(line, most) for line in text.split("\n"))
+
+
+@lru_cache(maxsize=4)
+def charmap(family: str) -> frozenset[int]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    try:
+        path = findfont(FontProperties(family=[family]), fallback_to_default=False)
+    except ValueError:
+        return frozenset()
+    return frozenset(get_font(path).get_charmap())
+
+
+def characters() -> frozenset[int]:
+    """Every character that the fonts in use can show."""
+    from matplotlib.font_manager import FontProperties
+
+    families: Iterable[str] = FontProperties().get_family()
+    return frozenset().union(*(charmap(family) for family in families))
+
+
+def short_numbers(axis: Any) -> None:
+    """Axis numbers as the report writes them."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(6))
+    write: Callable[[float, Any], str] = lambda value, _: tick_text(float(f"{value:.6g}"))  # noqa: E731
+    axis.set_major_formatter(FuncFormatter(write))
+
+
+def figure_of(ax: Axes) -> Figure:
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure

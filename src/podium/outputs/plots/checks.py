@@ -1,0 +1,193 @@
+"""Figures of trust: what was logged and what is wanted, weights, what drives a pair, rows needed."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podium.data.columns import descending
+from podium.outputs.display import label_text
+from podium.outputs.plots.canvas import (
+    DASHES,
+    MARKERS,
+    canvas,
+    figure_of,
+    insights_of,
+    label_x,
+    names_beside,
+    plain,
+    say,
+    short_numbers,
+    short_texts,
+    title,
+)
+from podium.outputs.report.charts import FAINTEST, share_text
+from podium.outputs.report.scales import tick_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from podium.comparison.result import Comparison
+    from podium.outputs.insights import Insights
+
+
+def coverage(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 12, style: str = "light") -> Figure:
+    """Which actions each policy wants, below those that were logged; at most so many actions."""
+    from matplotlib.patches import Rectangle
+
+    insights = insights_of(result)
+    use = insights.actions
+    known = [w for w in use.wanted.values() if w is not None]
+    gap = np.max([np.abs(w - use.logged) for w in known], axis=0) if known else use.logged
+    chosen = sorted(descending(gap)[:most].tolist())
+    rest = len(use.labels) - len(chosen)
+    rows: list[tuple[str, Any]] = [("logged", use.logged), *use.wanted.items()]
+    ax, theme = canvas(ax, 2.8 + 0.75 * (len(chosen) + bool(rest)), 1.2 + 0.34 * len(rows), style)
+    names = [name for name, _ in rows[1:]]
+    short = names_beside(ax, names)
+    ax.set_yticks(range(len(rows)), ["logged", *(short[n] for n in names)])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    for y, (_, shares) in enumerate(rows):
+        if shares is None:
+            ax.text(-0.4, y, "known only at the logged actions", va="center", fontsize=8.5, color=theme.soft)
+            continue
+        values = [float(shares[j]) for j in chosen]
+        values += [max(0.0, 1 - sum(values))] if rest else []
+        for x, value in enumerate(values):
+            box = (x - 0.46, y - 0.42)
+            ax.add_patch(Rectangle(box, 0.92, 0.84, fill=False, edgecolor=theme.rule, linewidth=0.6))
+            ax.add_patch(Rectangle(box, 0.92 * min(1.0, value), 0.84, facecolor=theme.up, alpha=0.35))
+            ax.text(x, y, share_text(value), ha="center", va="center", fontsize=8.5, color=theme.ink)
+    ax.axhline(0.5, color=theme.ink, linewidth=1)
+    labels = list(short_texts([use.labels[j] for j in chosen], 14).values())
+    labels += [f"{rest} others"] if rest else []
+    ax.set_xticks(range(len(labels)), labels, rotation=35 if max(map(len, labels)) > 7 else 0)
+    for text in ax.get_xticklabels():
+        text.set_horizontalalignment("left" if text.get_rotation() else "center")
+    ax.set_xlim(-0.5, len(labels) - 0.5)
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
+    title(ax, theme, "Actions logged, and actions wanted")
+    return figure_of(ax)
+
+
+def weights(result: Comparison | Insights, ax: Axes | None = None, *, style: str = "light") -> Figure:
+    """How unequal the rows' weights are: thick half of the rows, thin nine in ten, hollow circle the largest."""
+    insights = insights_of(result)
+    found = insights.weights
+    names = list(found)
+    ax, theme = canvas(ax, 7, 1.3 + 0.32 * len(names), style)
+    names_beside(ax, names)
+    effective = {c.name: c.ess for c in insights.diagnosis.coverage}
+    ax.set_xscale("log")
+    for y, name in enumerate(names):
+        q = np.maximum(found[name], FAINTEST)
+        ax.plot([q[0], q[4]], [y, y], color=theme.soft, linewidth=1.2)
+        ax.plot([q[1], q[3]], [y, y], color=theme.up, linewidth=7, solid_capstyle="butt")
+        ax.plot(q[5], y, "o", color=theme.ink, markerfacecolor=theme.paper, markersize=6)
+        ax.annotate(
+            f"{effective[name]:,.0f} effective rows", (1.02, y), xycoords=("axes fraction", "data"), va="center",
+            fontsize=8.5, color=theme.ink,
+        )  # fmt: skip
+    ax.axvline(1, color=theme.soft, linewidth=1)
+    ax.set_xlim(0.8 * FAINTEST, 1.4 * max(2.0, *(float(q[5]) for q in found.values())))
+    plain_ticks(ax.xaxis)
+    ax.grid(axis="x", color=theme.rule, linewidth=0.7)
+    known = insights.result.log.knows != "none"
+    label_x(ax, theme, f"weight {'π / p' if known else 'π (no propensities)'} of a row, relative to the average")
+    title(ax, theme, "Weights")
+    return figure_of(ax)
+
+
+def drivers(
+    result: Comparison | Insights, a: str | None = None, b: str | None = None, ax: Axes | None = None, *,
+    style: str = "light",
+) -> Figure:  # fmt: skip
+    """The rows and states without which the difference of a pair would be smaller (right) or larger (left)."""
+    insights = insights_of(result)
+    a, b = a or insights.result.best, b or insights.rival
+    insights.result.pair(a, b)
+    turned = (a, b) not in {(p.a, p.b) for p in insights.result.pairs}
+    check = next(c for c in insights.diagnosis.pairs if {c.a, c.b} == {a, b})
+    found = [(f"row {d.label}", d) for d in check.rows]
+    found += [(f"state {plain(label_text(d.label), 26)}", d) for d in check.states]
+    ax, theme = canvas(ax, 7, 1.3 + 0.3 * max(1, len(found)), style)
+    short = short_texts([a, b], 26)
+    for y, (_, d) in enumerate(found):
+        effect = -d.effect if turned else d.effect
+        behind = effect < 0
+        ax.barh(
+            y, effect, 0.7, color=theme.down if behind else theme.up, hatch="////" if behind else None,
+            edgecolor=theme.paper, linewidth=0,
+        )  # fmt: skip
+        if d.flips:
+            ax.annotate(
+                "turns the sign", (effect, y), xytext=(-4 if behind else 4, 0), textcoords="offset points",
+                va="center", ha="right" if behind else "left", fontsize=8, color=theme.ink,
+            )  # fmt: skip
+    ax.set_yticks(range(len(found)), [label for label, _ in found])
+    ax.set_ylim(max(1, len(found)) - 0.5, -0.5)
+    ax.axvline(0, color=theme.soft, linewidth=1)
+    ax.margins(x=0.18)
+    short_numbers(ax.xaxis)
+    label_x(ax, theme, "the difference would fall by so much without it")
+    title(ax, theme, f"What drives {short[a]} against {short[b]}")
+    return figure_of(ax)
+
+
+def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5, style: str = "light") -> Figure:
+    """Rows against the smallest true difference that they decide 8 times in 10, for the open pairs."""
+    insights = insights_of(result)
+    rows, now, matters = insights.judged_rows, insights.detectable, insights.matters
+    lines = [(p, now[frozenset((p.a, p.b))]) for p in insights.open_pairs(most)]
+    lines = [(p, d) for p, d in lines if isfinite(d) and d > 0]
+    short = short_texts(insights.result.ranking, 24)
+    labels = [f"{short[p.a]} against {short[p.b]}" for p, _ in lines]
+    side_by_side = max(map(len, labels), default=0) <= 36
+    ax, theme = canvas(ax, 7, 3.8 if side_by_side else 3.8 + 0.1 * len(labels), style)
+    title(ax, theme, "Smallest difference that so many rows decide 8 times in 10")
+    if not lines or matters is None:
+        return say(ax, theme, "the log says too little for a plan")
+    far = min(1e4, max(4.0, *(1.5 * (d / matters) ** 2 for _, d in lines)))
+    x = np.geomspace(rows / 2, rows * far, 60)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    for n, (_, d) in enumerate(lines):
+        ax.plot(
+            x, d * np.sqrt(rows / x), color=theme.ramp[n % 5], linestyle=DASHES[n % 5], linewidth=2,
+            marker=MARKERS[n % 5], markevery=15, markersize=5, label=labels[n],
+        )  # fmt: skip
+    ax.axvline(rows, color=theme.soft, linewidth=1, linestyle=(0, (2, 2)))
+    ax.axhline(matters, color=theme.soft, linewidth=1, linestyle=(0, (2, 2)))
+    ax.annotate(
+        f"now: {rows:,} rows", (rows, 1), xycoords=("data", "axes fraction"), xytext=(4, -9),
+        textcoords="offset points", fontsize=8.5, color=theme.ink,
+    )  # fmt: skip
+    ax.annotate(
+        f"{tick_text(matters)} matters", (1, matters), xycoords=("axes fraction", "data"), xytext=(-2, 4),
+        textcoords="offset points", ha="right", fontsize=8.5, color=theme.ink,
+    )  # fmt: skip
+    for axis in (ax.xaxis, ax.yaxis):
+        plain_ticks(axis)
+    ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(top=1.7 * max(matters, *(1.42 * d for _, d in lines)))
+    label_x(ax, theme, "rows in all")
+    ax.set_ylabel("difference in reward", color=theme.soft, fontsize=9)
+    ax.legend(
+        frameon=False, fontsize=8.5, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(0, -0.2),
+        ncols=1 + side_by_side, handlelength=3,
+    )  # fmt: skip
+    return figure_of(ax)
+
+
+def plain_ticks(axis: Any) -> None:
+    """A logarithmic axis with ordinary numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(float(f"{value:.3g}"))))
+    axis.set_minor_formatter(NullFormatter())

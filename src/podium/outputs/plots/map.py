@@ -1,0 +1,90 @@
+"""The figure of every method on one map, baseline by weighting: the order in which each puts the policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.comparison.spectrum import WEIGHTINGS, Place, Spectrum, spectrum_of
+from podium.outputs.plots.canvas import canvas, figure_of, insights_of, label_x, plain, say, short_texts, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from podium.comparison.result import Comparison
+    from podium.outputs.insights import Insights
+
+MOST = 9  # policies that are numbered
+LABELS = {
+    "none": "no weight",
+    "pi": "weight π",
+    "shrunk": "π / p, shrunk",
+    "self-normalised": "π / p, self-normalised",
+    "pi/p": "weight π / p",
+}
+
+
+def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *, style: str = "light") -> Figure:
+    """Every method on the plane baseline by weighting, with its order of the policies, best first.
+
+    Policies carry numbers in the order of the comparison, or of DRE for a `Spectrum`; a number in a filled circle
+    stands at that place here too, one in a hollow square does not.
+    """
+    found: Spectrum | None
+    if isinstance(result, Spectrum):
+        reference = next((p for p in result.places if p.estimator == "DRE"), result.places[0])
+        found, names, by = result, reference.ranking, reference.estimator
+    else:
+        comparison = insights_of(result).result
+        found, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
+    if found is None:
+        ax, theme = canvas(ax, 7, 3, style)
+        title(ax, theme, "Every method")
+        return say(ax, theme, "beyond 20,000 rows podium.spectrum(log, policies) draws the map")
+    columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in found.places)]
+    baselines = list(dict.fromkeys(p.baseline for p in found.places))
+    cells: dict[tuple[str, str], list[Place]] = {}
+    for p in found.places:
+        cells.setdefault((p.baseline, p.weighting), []).append(p)
+    tall = [max(len(cells.get((b, c), ())) for c in columns) for b in baselines]
+    shown = names[:MOST]
+    numbers = {name: n + 1 for n, name in enumerate(shown)}
+    ax, theme = canvas(ax, 2.4 * len(columns) + 1.2, 1.9 + 0.36 * sum(tall) + 0.2 * len(tall), style)
+    from matplotlib.patches import Rectangle
+
+    y, middles = 0.0, []
+    for baseline, height in zip(baselines, tall, strict=True):
+        for x, column in enumerate(columns):
+            ax.add_patch(Rectangle((x + 0.02, y + 0.05), 0.96, height + 0.4, fill=False, edgecolor=theme.rule))
+            for line, place in enumerate(cells.get((baseline, column), ())):
+                at = y + 0.75 + line
+                ax.text(x + 0.06, at, plain(place.estimator), va="center", fontsize=8.5, color=theme.ink)
+                order = [name for name in place.ranking if name in numbers]
+                step = min(0.085, 0.5 / max(len(order), 1))
+                for k, name in enumerate(order):
+                    same = shown[k] == name
+                    box = {
+                        "boxstyle": "circle,pad=0.18" if same else "square,pad=0.22",
+                        "facecolor": theme.up if same else theme.paper,
+                        "edgecolor": theme.up if same else theme.down,
+                    }
+                    ink = theme.paper if same else theme.ink
+                    ax.text(
+                        x + 0.46 + step * k, at, str(numbers[name]), ha="center", va="center", fontsize=7, color=ink,
+                        bbox=box,
+                    )  # fmt: skip
+        middles.append(y + 0.25 + height / 2)
+        y += height + 0.6
+    ax.set_yticks(middles, ["no baseline" if b == "-" else f"baseline {plain(b)}" for b in baselines])
+    ax.set_ylim(y, 0)
+    ax.set_xticks([x + 0.5 for x in range(len(columns))], [LABELS[c] for c in columns])
+    ax.set_xlim(0, len(columns))
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
+    title(ax, theme, "The order by every method, best first")
+    short = short_texts(shown, 24)
+    key = "   ".join(f"{numbers[name]} {short[name]}" for name in shown)
+    more = f"   and {len(names) - MOST} more" if len(names) > MOST else ""
+    label_x(ax, theme, f"{key}{more}\nfilled circle: at the place that {by} gives it; square: elsewhere")
+    return figure_of(ax)

@@ -1,0 +1,124 @@
+"""The answer as one self-contained HTML page: no script, style, font or picture comes from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.data.errors import count
+from podium.data.files import write_text
+from podium.outputs.answer import answer
+from podium.outputs.display import short_names, shorten
+from podium.outputs.insights import Insights
+from podium.outputs.markup import Markup, data_block, tag
+from podium.outputs.report import sections
+
+if TYPE_CHECKING:
+    from podium.comparison.result import Comparison
+
+__all__ = ["CONTENT_SECURITY_POLICY", "headline", "page", "write_report"]
+
+STYLE = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
+SCRIPT = files(__name__).joinpath("page.js").read_text(encoding="utf-8")
+
+
+def digest(text: str) -> str:
+    """A block's hash as a content security policy names it."""
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+CONTENT_SECURITY_POLICY = (
+    f"default-src 'none'; style-src {digest(STYLE)}; script-src {digest(SCRIPT)}; base-uri 'none'; form-action 'none'"
+)
+"""What the page may do: run its own two constant blocks and nothing else. It holds for every report."""
+
+CONTENTS = {
+    "ranking": "Ranking", "pairs": "Pairs", "trust": "Trust", "states": "States", "method": "Method", "data": "Data",
+    "reproduce": "Reproduce",
+}  # fmt: skip
+
+
+def write_report(
+    result: Comparison, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None
+) -> Path:
+    """Write the page, whole or not at all."""
+    return write_text(path, page(result, command=command, source=source, difference=difference))
+
+
+def page(result: Comparison, *, command: str = "", source: str = "", difference: float | None = None) -> str:
+    """The report as text.
+
+    Parameters
+    ----------
+    result : the comparison
+    command : the command that made it, shown under "How to reproduce"
+    source : the name of the file that the log came from
+    difference : the smallest difference in reward that matters; None for a fifth of the rewards' standard deviation
+    """
+    insights = result.insights if difference is None else Insights(result, difference)
+    said = answer(insights)
+    main = [
+        sections.ranking(insights),
+        sections.pairs(insights),
+        sections.trust(insights),
+        sections.states(insights),
+        sections.method(insights),
+        sections.data(insights),
+        sections.reproduce(insights, command, source),
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=CONTENT_SECURITY_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", shorten(said.sentence, 140)),
+        Markup(f"<style>{STYLE}</style>"),
+    )
+    contents = tag("ul", [tag("li", tag("a", text, href=f"#{name}")) for name, text in CONTENTS.items()])
+    body = tag(
+        "body",
+        tag("a", "Skip to the ranking", href="#ranking", class_="skip"),
+        tag("header", masthead(insights), tag("h1", said.sentence), [tag("p", d, class_="deck") for d in said.details],
+            quarrel(result), tag("nav", contents, aria_label="Contents")),
+        tag("main", main, id="main"),
+        tag("footer", tag("p", "Made by podium. Probabilities hold if the assumptions do.")),
+        tag("div", id="tip", hidden=True, aria_hidden="true"),
+        data_block("data-block", sections.pair_data(insights)),
+        Markup(f"<script>{SCRIPT}</script>"),
+    )  # fmt: skip
+    return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
+
+
+def headline(result: Comparison, difference: float | None = None) -> str:
+    """The answer in one sentence, as plain text."""
+    return answer(result.insights if difference is None else Insights(result, difference)).sentence
+
+
+def masthead(insights: Insights) -> Markup:
+    """What was compared, in one line."""
+    result = insights.result
+    log = result.log
+    parts = [
+        count(len(result.policies), "policies").replace("policiess", "policies"),
+        count(len(log), "logged row"),
+        *([] if log.n_states is None else [count(log.n_states, "state")]),
+        count(log.n_actions, "action"),
+        *(["estimated propensities"] if log.knows == "estimated" else []),
+        f"level {result.level_text}",
+        f"engine {result.settings['engine']}",
+    ]
+    return tag("p", tag("b", "podium"), " " + " · ".join(parts), class_="masthead")
+
+
+def quarrel(result: Comparison) -> Markup | None:
+    """Verdicts that contradict the ranking come first."""
+    short = short_names(result.ranking)
+    found = [p for p in result.pairs if p.verdict == "worse"]
+    if not found:
+        return None
+    p = found[0]
+    return tag("p", f"Warning: {short[p.a]} ranks above {short[p.b]}, but is judged worse.", class_="warning")

@@ -1,0 +1,3 @@
+"""Public path of `podium.outputs.plots`."""
+
+from podium.outputs.plots import *  # noqa: F403

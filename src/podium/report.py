@@ -1,0 +1,3 @@
+"""Public path of `podium.outputs.report`."""
+
+from podium.outputs.report import *  # noqa: F403

@@ -1,0 +1,75 @@
+"""What a log of more than 20,000 rows may not have seen of a policy, by the mean of the policy's weights.
+
+Where propensities or policies are known at the logged actions alone, DRE's design error cannot be computed. Yet the
+mean of w_n = pi(a_n|s_n) / p_n is 1 but for chance, and what it lacks is the probability of what was not logged. That
+is known up to m, m^2 = (1 - mean w)^2 + var(w) / N, and a reward that nobody saw is taken to lie within 3 standard
+deviations of the mean. The error of a difference is then no less than 3 sd(r) sqrt(m_i^2 + m_j^2), which is also more
+than the error that the log's own squares (g_n / p_n)^2 imply, as these are at most twice var(w_i) + var(w_j).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from podium.data.columns import Codes, Floats
+
+REACH = 3.0  # standard deviations from the mean reward within which rewards that were not seen are taken to lie
+LACKS = 0.05  # a mean weight that far from 1 says that the log has not seen what the policy does
+CHANCE = 4.0  # standard errors of the mean weight that chance explains
+EXACT = 0.01  # a mean weight that near to 1 is right in any case: probabilities are rounded
+ONE_ROW = 0.1  # the share of the squared weights that a single row may have
+BY_LOG = "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are"
+REWARDS_UNSEEN = "actions that were not logged have rewards within 3 standard deviations of the mean"
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Sums of the weights of K policies over the rows of a log, of their squares, and the largest: (K,) each."""
+
+    names: tuple[str, ...]
+    rows: int
+    total: Floats
+    squares: Floats
+    largest: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.total / self.rows
+
+    @property
+    def variance(self) -> Floats:
+        """(K,) of the mean."""
+        return np.maximum(self.squares / self.rows - self.mean**2, 0) / self.rows
+
+    @property
+    def missing(self) -> Floats:
+        """(K,) m^2, the square of what may be missing."""
+        return (1 - self.mean) ** 2 + self.variance
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """(K,) why the log cannot stand for what is not known of a policy; "" where it can."""
+        off = np.abs(1 - self.mean)
+        chance = CHANCE * np.sqrt(self.variance)
+        share = np.divide(self.largest**2, self.squares, out=np.ones(len(off)), where=self.squares > 0)
+        found = []
+        for k, name in enumerate(self.names):
+            if off[k] > min(LACKS, max(EXACT, chance[k])):
+                found.append(
+                    f"the log has not seen all that {name!r} does, or its propensities are wrong: "
+                    f"mean weight {self.mean[k]:.3g}, not 1"
+                )
+            elif share[k] > ONE_ROW:
+                found.append(f"a single row has {share[k]:.0%} of the squared weights of {name!r}")
+            else:
+                found.append("")
+        return found
+
+    def errors(self, i: Codes, j: Codes) -> Floats:
+        """(P,) errors of the differences of policies i and j in standard deviations of the reward; nan if in doubt."""
+        told = np.array([not doubt for doubt in self.doubts])
+        error = REACH * np.sqrt(self.missing[i] + self.missing[j])
+        return np.where(told[i] & told[j], error, np.nan)

@@ -1,0 +1,3 @@
+"""The version of podium."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,1 @@
+"""Worlds whose truth is known: bandits, labelled data, and the bundled example."""

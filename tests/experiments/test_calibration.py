@@ -1,0 +1,199 @@
+"""The bench itself, small: honest on every family, the same for any number of workers, and easy to add to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from podium.experiments.calibration import foresight, large
+from podium.experiments.calibration.bench import main
+from podium.experiments.calibration.families import FAMILIES, family
+from podium.experiments.calibration.tables import Results, reliability
+from podium.experiments.calibration.trials import Trial, run_one, simulate
+from podium.experiments.calibration.worlds import Draw, example_world
+
+FIXED = [name for name, f in FAMILIES.items() if not f.variant]
+
+
+bench = pytest.mark.slow  # they share the verdicts on three logs of each family and size
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[Trial]:
+    return simulate(FIXED, (50, 300), logs=3, seed=5, workers=2)
+
+
+def test_every_listed_kind_of_family_is_there() -> None:
+    names = " | ".join(FIXED)
+    for kind in (
+        "example 1.1", "example 1.2", "uniform", "random softmax", "heavy-tailed logger", "state-confounded",
+        "ordinary pairs", "risky pairs", "classification: digits", "Bernoulli", "heavy-tailed noise", "5 features",
+        "20 features", "epsilon-greedy", "Thompson", "fewer than 20 states", "2 actions", "1,000 actions",
+        "no propensities", "exact ties",
+    ):  # fmt: skip
+        assert kind in names
+
+
+@bench
+def test_claims_are_many_and_right(trials: list[Trial]) -> None:
+    cells = Results(trials).cells["posterior"].values()
+    pairs, claims, wrong = (sum(getattr(c, k) for c in cells) for k in ("pairs", "claims", "wrong"))
+    assert claims / pairs >= 0.25
+    assert wrong / claims <= 0.015
+
+
+@bench
+def test_stated_probabilities_hold(trials: list[Trial]) -> None:
+    for low, _, pairs, right, error in reliability([t for t in trials if t.family != "exact ties"], "posterior"):
+        if low >= 0.8 and pairs:
+            assert right >= low - 0.02 - 2 * error - 0.02, (low, right)
+
+
+@bench
+def test_no_claims_where_the_log_cannot_know(trials: list[Trial]) -> None:
+    blind = [t for t in trials if FAMILIES[t.family].kind == "failure" or t.family == "exact ties"]
+    wrong = [np.sum((t.claims["posterior"] != 0) & (t.claims["posterior"] != np.sign(t.truth))) for t in blind]
+    assert len(blind) >= 20
+    assert sum(wrong) <= 0.025 * 10 * len(blind)
+
+
+@bench
+def test_reward_seeking_loggers_are_flagged(trials: list[Trial]) -> None:
+    seekers = [t for t in trials if FAMILIES[t.family].seeks_reward and t.rows >= 100]
+    assert np.mean([t.alarm for t in seekers]) >= 0.95
+
+
+@bench
+def test_the_posterior_orders_best(trials: list[Trial]) -> None:
+    from podium.experiments.calibration.tables import accuracy
+
+    known = [t for t in trials if "DRE" in t.order]
+    ours = accuracy(known, "posterior")
+    assert all(ours > accuracy(known, other) + 0.02 for other in ("LDE", "LDE state", "DRE", "IPS", "DiM"))
+
+
+@bench
+def test_more_pairs_are_decided_than_by_peers(trials: list[Trial]) -> None:
+    results = Results(trials)
+    ours = sum(c.claims for c in results.grid("posterior"))
+    for peer in ("IPS-t", "SNIPS-t", "Cressie-Read"):
+        assert ours > 1.5 * sum(c.claims for c in results.grid(peer))
+
+
+# --- more than 20,000 rows -------------------------------------------------------------------------------------------
+
+EQUAL = [name for name in large.LOGS if name.endswith(("ties", "inert"))]  # families where every claim is wrong
+BLIND = "500 states, hidden cause, ties | no p"  # nothing in the log could show it, and the assumption says so
+
+
+def wrong_logs(trials: list[Trial], rule: str) -> dict[str, int]:
+    """In how many logs each family and view has a wrong claim."""
+    found: dict[str, int] = {}
+    for t in trials:
+        found[t.family] = found.get(t.family, 0) + bool(
+            (t.claims[rule] * np.sign(t.truth) < 1)[t.claims[rule] != 0].any()
+        )
+    return found
+
+
+@pytest.mark.slow
+def test_claims_on_large_logs_are_right() -> None:
+    names = [
+        "few states, seeker, ties",
+        "few states, nearly equal, ties",
+        "500 states, coins, ties",
+        "units, ties",
+        "own states, heavy tails, inert",
+    ]
+    trials = large.simulate(names, (20_001,), logs=8, seed=4, workers=2)  # 40 logs, each seen in five ways
+    wrong = wrong_logs(trials, "now")
+    assert sum(wrong.values()) <= 4
+    assert max(wrong.values()) <= 2
+
+
+def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
+    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=1)
+    view = [t for t in trials if t.family.endswith("| both at logged")]
+    made = np.concatenate([t.claims["now"] for t in view])
+    truth = np.concatenate([np.sign(t.truth) for t in view])
+    assert (made != 0).mean() >= 0.2
+    assert (made[made != 0] == truth[made != 0]).all()
+    assert not any(t.claims["before"].any() for t in view)
+
+
+LOGGED = ("p at logged", "both at logged")
+
+
+def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
+    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=1, views=LOGGED)
+    made = np.concatenate([t.claims["now"] for t in trials])
+    truth = np.concatenate([np.sign(t.truth) for t in trials])
+    assert (made != 0).mean() >= 0.5
+    assert (made[made != 0] == truth[made != 0]).all()
+    assert np.mean([(t.claims["before"] != 0).mean() for t in trials]) <= 0.1
+
+
+def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
+    names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
+    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=1, views=LOGGED)
+    assert not any(t.claims["now"].any() for t in trials)
+
+
+@pytest.mark.slow
+def test_no_family_of_large_logs_is_wrong_more_often_than_stated() -> None:
+    trials = large.simulate(large.LOGS, (25_000,), logs=40, seed=12, workers=2)
+    wrong = {family: logs for family, logs in wrong_logs(trials, "now").items() if not family.startswith(BLIND)}
+    assert {family: logs for family, logs in wrong.items() if logs > 6} == {}  # of 40; 5% gives more once in 300 times
+    equal = [logs for family, logs in wrong.items() if family.partition(" | ")[0] in EQUAL]
+    assert sum(equal) <= 0.05 * 40 * len(equal)
+
+
+def test_trials_do_not_depend_on_the_workers() -> None:
+    names = ["2 actions", "classification: iris"]
+    alone, together = (simulate(names, (50,), logs=2, seed=1, workers=w) for w in (1, 2))
+    assert [t.p_better["posterior"].tolist() for t in alone] == [t.p_better["posterior"].tolist() for t in together]
+
+
+def test_a_family_is_a_function() -> None:
+    @family("a family of my own")
+    def mine(rng: np.random.Generator, rows: int, k: int) -> Draw:
+        return example_world(rng, 1, k).log(rng, rows)
+
+    try:
+        assert run_one(("a family of my own", 40, 0, 1)).family == "a family of my own"
+    finally:
+        del FAMILIES["a family of my own"]
+
+
+def test_the_command_writes_a_page_and_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, counts = tmp_path / "page.md", tmp_path / "counts.csv"
+    main(
+        [
+            "--families",
+            "2 actions",
+            "--rows",
+            "50",
+            "--logs",
+            "2",
+            "--workers",
+            "1",
+            "--out",
+            str(page),
+            "--csv",
+            str(counts),
+        ]
+    )
+    printed = capsys.readouterr().out
+    assert "Fixed grid, N >= 50" in printed
+    assert "Ranking accuracy" in printed
+    assert printed.strip() in page.read_text(encoding="utf-8")
+    assert counts.read_text(encoding="utf-8").startswith("family,kind,variant,rows,procedure,pairs,claims,")
+
+
+def test_the_crossing_of_a_power_curve() -> None:
+    rising = np.array([0.0, 0.2, 0.6, 1.0, 1.0, 1.0])
+    assert foresight.GRID[2] < foresight.crossing(rising) < foresight.GRID[3]
+    assert np.isnan(foresight.crossing(np.zeros(6)))
+    assert np.isnan(foresight.crossing(np.ones(6)))
