@@ -26,7 +26,7 @@ from podium import bootstrap as bootstrap_module
 from podium import terms
 from podium.comparison.compare import rank_scores
 from podium.outputs.display import columns_wide, number, percent, share
-from podium.verdicts import benjamini_hochberg
+from podium.verdicts.multiplicity import benjamini_hochberg
 
 approx = pytest.approx
 

@@ -13,17 +13,9 @@ from samples import PROCEDURES, sample
 from scipy import stats
 
 import podium
-from podium.verdicts import (
-    Judgement,
-    benjamini_hochberg,
-    best_and_regret,
-    critical,
-    gaussian_draws,
-    joint_covariance,
-    max_t,
-    resampling,
-    two_sided,
-)
+from podium.verdicts import classical
+from podium.verdicts.judgement import Judgement, critical
+from podium.verdicts.multiplicity import benjamini_hochberg, best_and_regret, gaussian_draws, joint_covariance, max_t, two_sided
 from podium.verdicts.pairs import pair_indices
 
 approx = pytest.approx
@@ -74,7 +66,7 @@ def test_bootstrap_t_is_a_loop() -> None:
     gaps = row_gaps(log, a, b)
     n = len(gaps)
     rng = np.random.default_rng([0, 2])
-    picks = rng.integers(n, size=(resampling.DRAWS, n))
+    picks = rng.integers(n, size=(classical.DRAWS, n))
     t_star = []
     for draw in picks:
         drawn = gaps[draw]
@@ -94,7 +86,7 @@ def test_sign_flip_is_a_loop() -> None:
     a, b = policies.values()
     gaps = row_gaps(log, a, b)
     n = len(gaps)
-    signs = np.random.default_rng([0, 3]).integers(0, 2, size=(resampling.DRAWS, n)) * 2 - 1
+    signs = np.random.default_rng([0, 3]).integers(0, 2, size=(classical.DRAWS, n)) * 2 - 1
     beyond = sum(abs((s * gaps).mean()) >= abs(gaps.mean()) - 1e-12 for s in signs)
     one_sided = (1 + beyond) / (1 + len(signs)) / 2
     pair = podium.compare(log, policies, "LDE", verdicts="sign flip").pair("p0", "p1")

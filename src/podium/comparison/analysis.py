@@ -29,7 +29,7 @@ from podium.estimates.terms import WeightSums, row_terms
 from podium.outputs.display import share
 from podium.policies import PolicySet
 from podium.policies.drafts import Policy
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.doubly_robust import judge_every_row, method_of
 from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure

@@ -21,7 +21,8 @@ from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed, engine_of
 from podium.estimates.estimators import LDE, Estimator, find_estimator
-from podium.verdicts import Judgement, benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
+from podium.verdicts.judgement import Judgement
+from podium.verdicts.multiplicity import benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.pairs import pair_indices
 

@@ -26,7 +26,7 @@ from podium.data.scan import ScannedLog
 from podium.outputs.display import Table, label_text, number, share, wrap
 from podium.outputs.markup import join, tag
 from podium.policies import PolicySet
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 

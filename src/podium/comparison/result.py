@@ -19,7 +19,7 @@ from podium.estimates.estimate import MethodResult
 from podium.outputs.display import Table, number, percent, wrap
 from podium.outputs.markup import join, tag
 from podium.policies import PolicySet
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 

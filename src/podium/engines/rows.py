@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import Codes, Floats, sort_key
+from podium.data.columns import Codes, Floats, factorize, sort_key
 from podium.data.errors import BadRows, PodiumError, listed
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
@@ -96,9 +96,20 @@ class Rows:
         """The numbers of the sample's rows, from 0."""
         return np.arange(len(self.sample)) if self.drawn is None else self.drawn
 
+    @cached_property
+    def sample_part(self) -> Part:
+        """The sample as a part."""
+        units = None if self.sample.units is None else factorize(self.sample.units)[0]
+        return Part(self.numbers, self.sample, self.policies, latest_rows(self.sample), units)
+
+    @property
+    def all_at_once(self) -> Part:
+        """All rows as one part, for what was opened so (`open_rows`, at_once)."""
+        return self.source.part if isinstance(self.source, WholeRows) else self.sample_part
+
     def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool = False) -> T:
-        """What a function makes of all parts, cut so that whole distributions fit into memory."""
-        return self.source.fold(partial(of_pieces, function), label, latest)
+        """What a function makes of all parts."""
+        return self.source.fold(function, label, latest)
 
 
 def of_pieces(function: Callable[[Iterable[Part]], T], parts: Iterable[Part]) -> T:
@@ -112,15 +123,15 @@ def of_pieces(function: Callable[[Iterable[Part]], T], parts: Iterable[Part]) ->
 class WholeRows:
     """Rows that are arrays, with every policy on all of them."""
 
-    log: Log
-    policies: PolicySet
+    part: Part
+
+    @property
+    def log(self) -> Log:
+        return self.part.log
 
     def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
         with one_thread():
-            units = None if self.log.units is None else unit_codes(self.log)[0]
-            return function(
-                iter([Part(np.arange(len(self.log)), self.log, self.policies, latest_rows(self.log), units)])
-            )
+            return function(iter([self.part]))
 
     def mean_reward(self, latest: bool) -> float:
         return mean_of(self.log.rewards[self.log.latest] if latest else self.log.rewards)
@@ -197,7 +208,7 @@ class ScannedRows:
     columns: tuple[str, ...]
 
     def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
-        return self.log.fold(self.reader, self.columns, function, label, latest)
+        return self.log.fold(self.reader, self.columns, partial(of_pieces, function), label, latest)
 
     def mean_reward(self, latest: bool) -> float:
         return self.log.latest_mean if latest else self.log.mean
@@ -230,6 +241,11 @@ def open_rows(
     at_once : what is asked needs every policy on all rows at once, which a scanned log refuses
     """
     if isinstance(log, ScannedLog):
+        if len(log) > size and at_once:
+            raise PodiumError(
+                'normalize="states" is for logs in memory, or of up to 20,000 rows',
+                hint="leave it out, or use engine='memory'.",
+            )
         if len(log) > size:
             return with_every_action(partial(open_scanned, log, policies, behavior, actions, unit, seed, size))
         log = log.collect()
@@ -243,8 +259,9 @@ def open_rows(
     if len(log) <= size or at_once:
         log, resolved = resolve_policies(log, policies)
         resolved = PolicySet(resolved.policies, (*doubts, *resolved.warnings))
-        source = WholeRows(log, resolved)
-        groups = 0 if log.units is None else unit_codes(log)[1]
+        units, names = (None, ()) if log.units is None else factorize(log.units)
+        source = WholeRows(Part(np.arange(len(log)), log, resolved, latest_rows(log), units))
+        groups = len(names)
         if len(log) <= size:
             return Rows(log, log, resolved, source, groups)
         drawn = draw_sample(log, size, seed)

@@ -1,6 +1,6 @@
-"""Baselines on a log that is read in parts: those that learn learn from its sample, and are applied to all rows.
+"""Baselines of every kind, ready for the parts of a log: on all rows at once where they are few.
 
-A row of the sample is never predicted by a model that saw it, so that estimates stay unbiased.
+Of a log that is read in parts, a baseline that learns learns from the sample, and never predicts a row that it saw.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from typing import Any, Protocol
 import numpy as np
 
 from podium.data.columns import Codes, Floats, group_sums, to_array
+from podium.data.errors import PodiumError
 from podium.engines.parts import Part
 from podium.engines.rows import Rows
 from podium.estimates.baselines import (
     BaselineRows,
-    CrossFitted,
-    LeastSquares,
+    KnownAverages,
     check_baseline,
     constant,
-    fit_baseline,
     from_array,
     from_callable,
+    wrong_shape,
 )
+from podium.estimates.learned import CrossFitted, LeastSquares, cross_fit, neighbour_means
 
 
-class Applied(Protocol):
+class AppliedBaseline(Protocol):
     """A baseline that can be had on any part of a log."""
 
-    def on(self, part: Part) -> BaselineRows:
-        """On all rows of a part."""
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        """On some rows of a part."""
         ...
 
 
@@ -41,8 +42,8 @@ class Number:
 
     value: float
 
-    def on(self, part: Part) -> BaselineRows:
-        return constant(self.value, len(part.rows))
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        return constant(self.value, len(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +52,8 @@ class Function:
 
     function: Any
 
-    def on(self, part: Part) -> BaselineRows:
-        return from_callable(self.function, part.log, np.arange(len(part.rows)))
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        return from_callable(self.function, part.log, kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,24 @@ class Array:
 
     values: Any
 
-    def on(self, part: Part) -> BaselineRows:
-        return from_array(self.values[part.rows], part.log, np.arange(len(part.rows)))
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        return from_array(self.values[part.rows], part.log, kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A baseline that was worked out on rows of the log, the kept ones in order; other rows have none."""
+
+    place: Codes  # (N,) of each row of the log among them
+    known: BaselineRows
+
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        place, known = self.place[part.rows[kept]], self.known
+        return BaselineRows(
+            known.logged[place],
+            None if known.matrix is None else known.matrix[place],
+            None if known.averages is None else {name: v[place] for name, v in known.averages.items()},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +89,14 @@ class Learned:
     model: CrossFitted
     drawn: Codes  # (n,) the rows of the sample
 
-    def on(self, part: Part) -> BaselineRows:
-        return self.model.predict(part.log, folds_of(part, self.drawn, self.model.fold))
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        return self.model.predict(part.log.take(kept), folds_of(part.rows[kept], self.drawn, self.model.fold))
 
 
-def folds_of(part: Part, drawn: Codes, fold: Codes) -> Codes:
-    """(n,) the fold of each row of a part that is in the sample; -1 for the others."""
-    place = np.minimum(np.searchsorted(drawn, part.rows), len(drawn) - 1)
-    return np.where(drawn[place] == part.rows, fold[place], -1)
+def folds_of(rows: Codes, drawn: Codes, fold: Codes) -> Codes:
+    """(n,) the fold of each row that is in the sample; -1 for the others."""
+    place = np.minimum(np.searchsorted(drawn, rows), len(drawn) - 1)
+    return np.where(drawn[place] == rows, fold[place], -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +118,43 @@ class SameState:
         sums = {key: (int(n), float(x)) for key, n, x in zip(labels, counts, totals, strict=True)}
         return cls(sums, mean, rows.numbers, log.rewards)
 
-    def on(self, part: Part) -> BaselineRows:
-        keys = zip(*(column.tolist() for column in part.log.state_columns.values()), strict=True)
-        found = np.array([self.sums.get(key, (0, 0.0)) for key in keys])
-        place = np.minimum(np.searchsorted(self.drawn, part.rows), len(self.drawn) - 1)
-        inside = self.drawn[place] == part.rows
-        others = found[:, 0] - inside
-        total = found[:, 1] - np.where(inside, self.rewards[place] - self.mean, 0.0)
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        keys = zip(*(column[kept].tolist() for column in part.log.state_columns.values()), strict=True)
+        known = np.array([self.sums.get(key, (0, 0.0)) for key in keys])
+        rows = part.rows[kept]
+        place = np.minimum(np.searchsorted(self.drawn, rows), len(self.drawn) - 1)
+        inside = self.drawn[place] == rows
+        others = known[:, 0] - inside
+        total = known[:, 1] - np.where(inside, self.rewards[place] - self.mean, 0.0)
         return BaselineRows(self.mean + np.where(others > 0, total / np.maximum(others, 1), 0.0))
 
 
-def apply_baseline(spec: Any, rows: Rows, mean: float, seed: int) -> Applied:
-    """A baseline of any kind, ready for the parts of a log; `mean` is the mean reward of the rows that are kept."""
+def apply_baseline(spec: Any, rows: Rows, latest: bool, seed: int) -> AppliedBaseline:
+    """A baseline of any kind, ready for the parts of a log; `latest` rows alone, or every row, are kept."""
     check_baseline(spec)
-    if isinstance(spec, str) and spec == "mean":
-        return Number(mean)
-    if isinstance(spec, str) and spec == "state":
-        return SameState.of(rows)
     if isinstance(spec, numbers.Real):
-        return Number(float(fit_baseline(spec, rows.sample, np.arange(1)).logged[0]))
+        if not np.isfinite(float(spec)):
+            hint = "use the mean reward, or a number from its range."
+            raise PodiumError("the baseline must be a finite number", hint=hint)
+        return Number(float(spec))
+    if isinstance(spec, str) and spec == "mean":
+        return Number(rows.source.mean_reward(latest))
+    if isinstance(spec, KnownAverages):
+        return Held(np.arange(len(rows)), BaselineRows(spec.logged, averages=spec.averages))
+    if isinstance(spec, str) and spec == "state":
+        return Held(np.arange(len(rows)), BaselineRows(neighbour_means(rows.sample))) if rows.whole else SameState.of(rows)
     if isinstance(spec, str) or (hasattr(spec, "fit") and hasattr(spec, "predict")):
         model = LeastSquares() if isinstance(spec, str) else spec
-        every = np.arange(len(rows.sample))
-        return Learned(CrossFitted.fit(model, rows.sample, every, seed, whole=True), rows.numbers)
-    return Function(spec) if callable(spec) else Array(to_array(spec))
+        if not rows.whole:
+            every = np.arange(len(rows.sample))
+            return Learned(CrossFitted.fit(model, rows.sample, every, seed, whole=True), rows.numbers)
+        kept = rows.sample.latest if latest else np.arange(len(rows))
+        place = np.zeros(len(rows), dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        return Held(place, cross_fit(model, rows.sample, kept, seed))
+    if callable(spec):
+        return Function(spec)
+    values = to_array(spec)
+    if values.shape[:1] != (len(rows),):
+        raise wrong_shape(values.shape, len(rows), rows.sample.n_actions)
+    return Array(values)

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from podium.data.columns import Floats
-from podium.estimates.moments import GroupSums, merge
-from podium.estimates.terms import RowTerms
+from podium.data.columns import Codes, Floats, mixed
+from podium.engines.rows import Rows
+from podium.estimates.moments import GroupSums
 
 BUCKETS = 1024  # more pieces than that are first summed into random buckets of equal size
 BATCH = 1 << 21
 PAIRS = 256
 
 
-def bootstrap_differences(terms: RowTerms, draws: int, level: float, seed: int) -> tuple[Floats, Floats]:
-    """Percentile intervals (K, K) of every difference.
+def percentiles(sums: GroupSums, draws: int, level: float, seed: int) -> tuple[Floats, Floats]:
+    """Percentile intervals (K, K) of every difference, from sums of the row terms over what is resampled.
 
-    Percentile intervals are too narrow below about 50 rows; they are offered because people ask for them.
+    They are too narrow below about 50 rows, and offered because people ask for them.
     """
-    return percentiles(piece_sums(terms, seed), draws, level, seed)
-
-
-def percentiles(sums: GroupSums, draws: int, level: float, seed: int, poisson: bool = False) -> tuple[Floats, Floats]:
-    """The same from sums over pieces: as many as there are drawn again, or each as often as a Poisson number says."""
     pieces, policies = sums.sums.shape
     rng = np.random.default_rng([seed, 1])
     resampled = np.empty((draws, policies))
     step = max(1, BATCH // pieces)
     for start in range(0, draws, step):
         size = min(step, draws - start)
-        if poisson:
-            times = rng.poisson(1.0, size=(size, pieces)).astype(np.float64)
-        else:
-            picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
-            times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(np.float64)
+        picks = rng.integers(pieces, size=(size, pieces)) + np.arange(size)[:, None] * pieces
+        times = np.bincount(picks.ravel(), minlength=size * pieces).reshape(size, pieces).astype(np.float64)
         resampled[start : start + size] = (times @ sums.sums) / (times @ sums.sizes)[:, None]
     i, j = np.triu_indices(policies, 1)
     low, high = np.zeros((policies, policies)), np.zeros((policies, policies))
@@ -45,12 +40,28 @@ def percentiles(sums: GroupSums, draws: int, level: float, seed: int, poisson: b
     return low, high
 
 
-def piece_sums(terms: RowTerms, seed: int) -> GroupSums:
-    """Sums of the row terms over what is resampled: rows, units, or random buckets of them."""
-    n = len(terms.rows)
-    groups = np.arange(n) if terms.groups is None else terms.groups
-    pieces = int(groups.max()) + 1
-    if pieces > 2 * BUCKETS:
-        bucket = np.random.default_rng([seed, 0]).permutation(pieces) % BUCKETS
-        groups, pieces = bucket[groups], BUCKETS
-    return merge(GroupSums.of(block, groups[part], pieces, terms.weight(part)) for part, block in terms.blocks())
+def row_pieces(rows: Rows, latest: bool, seed: int) -> tuple[Callable[[Codes], Codes], int]:
+    """What turns row numbers into pieces, and how many there are: rows, or random buckets of them."""
+    if not rows.whole:
+        return partial(hashed, seed=seed), BUCKETS
+    kept = rows.sample.latest if latest else np.arange(len(rows))
+    piece = np.zeros(len(rows), dtype=np.int64)
+    piece[kept], many = buckets(len(kept), seed)
+    return piece.__getitem__, many
+
+
+def hashed(numbers: Codes, seed: int) -> Codes:
+    return (mixed(numbers.astype(np.uint64), seed) % np.uint64(BUCKETS)).astype(np.int64)
+
+
+def buckets(pieces: int, seed: int) -> tuple[Codes, int]:
+    """The bucket of each piece, and how many there are: the pieces themselves where they are few."""
+    if pieces <= 2 * BUCKETS:
+        return np.arange(pieces), pieces
+    return np.random.default_rng([seed, 0]).permutation(pieces) % BUCKETS, BUCKETS
+
+
+def bucketed(sums: GroupSums, seed: int) -> GroupSums:
+    """Sums over units, or over random buckets of them."""
+    bucket, many = buckets(len(sums.sizes), seed)
+    return GroupSums.of(sums.sums, bucket, many, sums.sizes)

@@ -35,6 +35,7 @@ import numpy as np
 
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact
 
 __all__ = [
     "DIM", "DIRECT_MODEL", "DRE", "EPISODIC", "ESTIMATORS", "FAMILY", "IPS", "LDE", "SNDR", "SNIPS", "Estimator",
@@ -110,16 +111,11 @@ class Estimator:
         return self.rule in SHRINKING
 
     @property
-    def caution(self) -> str:
-        """What to say when it ranks; nothing for methods that treat all policies alike."""
+    def caution(self) -> Fact | None:
+        """What to say when it ranks; None for methods that treat all policies alike."""
         if self.shrinks:
-            return (
-                f"{self.name} shrinks large weights, of each policy by another share, so that it can turn a ranking "
-                "round; hold it against DRE."
-            )
-        if self.rule == "none":
-            return f"{self.name} ranks by the reward model alone: where the model errs, no logged reward corrects it."
-        return ""
+            return Fact("shrinks weights", method=self.name)
+        return Fact("ranks by a model", method=self.name) if self.rule == "none" else None
 
     @property
     def counterpart(self) -> Estimator:

@@ -71,6 +71,11 @@ class GroupSums:
     def __add__(self, other: GroupSums) -> GroupSums:
         return GroupSums(self.sizes + other.sizes, self.sums + other.sums)
 
+    def present(self) -> GroupSums:
+        """The groups that hold any row."""
+        held = self.sizes > 0
+        return GroupSums(self.sizes[held], self.sums[held])
+
     def scatter(self) -> Floats:
         """Scatter (K, K) of the groups' deviations from what their size leads to expect."""
         mean = self.sums.sum(axis=0) / self.sizes.sum()

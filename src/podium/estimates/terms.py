@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.columns import Codes, Floats, group_sums
 from podium.data.errors import BaselineRefused, Unavailable
 from podium.data.log import Log
-from podium.estimates.baselines import BaselineRows, describe_baseline, fit_baseline
+from podium.estimates.baselines import BaselineRows, describe_baseline
 from podium.estimates.estimators import Estimator, correction
 from podium.policies import FULL_HINT, PolicySet
 
@@ -131,48 +131,6 @@ class Ratio:
         return deviation
 
 
-def row_terms(
-    log: Log,
-    policies: PolicySet,
-    estimator: Estimator,
-    baseline: Any = "mean",
-    *,
-    normalize: str = "rows",
-    duplicates: str | None = None,
-    seed: int = 0,
-) -> RowTerms:
-    """Prepare one method on one log; raises `Unavailable` where the method cannot be used."""
-    if estimator.rule == "steps":
-        return step_terms(log, policies, estimator)
-    if estimator.uses_propensity and log.propensities is None and not given_ratios(policies, estimator):
-        raise no_propensities(estimator)
-    rows = log.latest if (duplicates or estimator.duplicates) == "latest" else np.arange(len(log))
-    # A self-normalised method gives the same with any constant; the mean keeps its digits.
-    constant = "mean" if estimator.self_normalized else 0.0
-    fitted = fit_baseline(baseline if estimator.uses_baseline else constant, log, rows, seed)
-    if estimator.rule == "none" and fitted.matrix is None and fitted.averages is None:
-        raise no_model(baseline)
-    scales = state_scales(log, rows, estimator) if normalize == "states" else (None, None)
-    groups = None
-    if log.units is not None:
-        groups = factorize(log.units[rows])[0]
-    elif normalize == "states":
-        groups = log.state_codes[rows]
-    if fitted.matrix is not None:
-        refuse_partial(policies, baseline)
-    terms = build_terms(
-        log,
-        policies,
-        estimator,
-        rows,
-        fitted,
-        scales=scales,
-        groups=groups,
-        common_mean=moves_with_mean(estimator, baseline),
-    )
-    return self_normalize(terms, policies.names) if estimator.self_normalized else terms
-
-
 def moves_with_mean(estimator: Estimator, baseline: Any) -> bool:
     """Whether the baseline is the mean reward, which every row moves."""
     return estimator.uses_baseline and isinstance(baseline, str) and baseline == "mean"
@@ -251,7 +209,7 @@ def no_model(baseline: Any) -> Unavailable:
     )
 
 
-def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
+def step_terms(log: Log, policies: PolicySet, estimator: Estimator, groups: Codes | None) -> RowTerms:
     """Row terms that the policies bring: those of episodes, made from their steps."""
     given = [p.terms.get(estimator.name) for p in policies]
     missing = [p for p, terms in zip(policies, given, strict=True) if terms is None]
@@ -265,7 +223,7 @@ def step_terms(log: Log, policies: PolicySet, estimator: Estimator) -> RowTerms:
     return RowTerms(
         estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,
         policy=tuple(terms for terms in given if terms is not None), per_policy=None, shared=0.0, scale=None,
-        base_scale=None, groups=None if log.units is None else factorize(log.units)[0],
+        base_scale=None, groups=groups,
         effective=effective_rows([p.effective.get(estimator.name) for p in policies]),
     )  # fmt: skip
 
@@ -324,10 +282,10 @@ class WeightSums:
 
 
 def self_normalize(terms: RowTerms, names: Sequence[str]) -> RowTerms:
-    """The terms with the weighted mean of what the baseline leaves of the rewards, of every policy."""
+    """The terms with the weighted mean of what the baseline leaves of the rewards, of every policy, on these rows."""
     units = 0 if terms.groups is None else int(terms.groups.max()) + 1
     ratio, effective = WeightSums.of(terms, units).ratio(terms.estimator, names)
-    terms = replace(terms, ratio=ratio, effective=effective)
+    terms = replace(terms, ratio=ratio, effective=effective, total=0)
     return replace(terms, ratio=replace(ratio, shift=deviations(terms) / len(terms.rows)))
 
 
@@ -363,15 +321,6 @@ def mean_weights(terms: RowTerms) -> Floats:
     part = slice(0, len(terms.rows))
     where = part if terms.whole else terms.rows
     return np.array([terms.weights(k, part, where).mean() for k in range(len(terms.policy))])
-
-
-def removed_weight(terms: RowTerms) -> Floats | None:
-    """(K,) the share of each policy's weight that shrinking takes away; None for methods that shrink nothing."""
-    if not terms.estimator.shrinks:
-        return None
-    plain = replace(terms, estimator=terms.estimator.counterpart)
-    before, after = mean_weights(plain), mean_weights(terms)
-    return np.divide(before - after, before, out=np.zeros_like(before), where=before > 0)
 
 
 def without_rounding(baseline: Floats, reward: Floats) -> Floats:

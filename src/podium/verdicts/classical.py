@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from podium.data.columns import Floats
-from podium.estimates.bootstrap import piece_sums
-from podium.estimates.estimate import FEW, TIE, MethodResult
+from podium.data.facts import Fact
+from podium.estimates.results import FEW, TIE, MethodResult
 from podium.estimates.moments import GroupSums
 from podium.outputs.display import share
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 
 DRAWS = 2000
@@ -65,35 +65,30 @@ def widening(freedom: Floats, samples: int) -> Floats:
 def no_claim(main: MethodResult, a: int, b: int) -> str:
     """Why the error of a method cannot support a claim of a pair; nothing if it can."""
     if main.effective is not None and (few := min(main.effective[a], main.effective[b])) < FEW:
-        return f"Too few rows (or units) carry a policy's weight to show a spread: {few:.2g} effective ones"
+        return Fact("few effective rows", effective=float(few))
     if main.estimator.rule == "none":
-        return f"The error of {main.estimator.name} is that of the model's fit: it cannot show that the model is wrong"
+        return Fact("error of a model", method=main.estimator.name)
     if main.removed is not None and abs(main.removed[a] - main.removed[b]) > UNEVEN:
         taken = " and ".join(share(float(main.removed[k])) for k in (a, b))
-        return f"{main.estimator.name} takes {taken} of the two policies' weight: what it takes may be the difference"
+        return Fact("uneven shrinking", method=main.estimator.name, taken=taken)
     return ""
 
 
 def no_spread(samples: int, difference: float) -> str:
     """Why nothing can be said without spread."""
-    if samples < 2:
-        return "A single row (or unit) shows no spread to judge a difference by"
-    if difference == 0:
-        return "Policies with equal scores cannot be told apart"
-    return "Every row gives the same difference, so there is no spread to judge it by"
+    return Fact("single row" if samples < 2 else "equal scores" if difference == 0 else "same difference in every row")
 
 
-def pieces_of(main: MethodResult, seed: int) -> GroupSums:
+def pieces_of(main: MethodResult) -> GroupSums:
     """What is resampled: rows, units, or random groups of them."""
-    if main.pieces is not None:
-        return main.pieces
-    assert main.terms is not None
-    return piece_sums(main.terms, seed)
+    if main.pieces is None:
+        raise ValueError("the method was run without pieces")
+    return main.pieces
 
 
 def bootstrap_t(main: MethodResult, seed: int) -> Floats:
     """(P, B) |t*| of resampled pieces (rows, units, or buckets of them), studentised draw by draw."""
-    sums = pieces_of(main, seed)
+    sums = pieces_of(main)
     pieces, policies = sums.sums.shape
     i, j = pair_indices(policies)
     mean = sums.sums.sum(axis=0) / sums.sizes.sum()
@@ -125,7 +120,7 @@ def bootstrap_t(main: MethodResult, seed: int) -> Floats:
 
 def sign_flips(main: MethodResult, seed: int) -> Floats:
     """(P, B) |t| when each piece's difference keeps its size and gets a random sign."""
-    sums = pieces_of(main, seed)
+    sums = pieces_of(main)
     i, j = pair_indices(sums.sums.shape[1])
     signs = np.random.default_rng([seed, 3]).integers(0, 2, size=(DRAWS, len(sums.sums))) * 2.0 - 1.0
     flipped = signs @ sums.sums / sums.sizes.sum()

@@ -11,24 +11,26 @@ sample's terms: of rare rewards, the few that are there decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.facts import Fact
 from podium.data.log import Log
-from podium.engines.parts import Part, latest_rows
+from podium.engines.parts import Part
 from podium.engines.rows import Rows
 from podium.estimates.applied import folds_of
-from podium.estimates.baselines import FOLDS, BaselineRows, Encoder
-from podium.estimates.estimate import MethodResult
+from podium.estimates.baselines import BaselineRows
 from podium.estimates.estimators import DRE
-from podium.estimates.passes import Method, prepared
-from podium.estimates.terms import WeightSums
-from podium.verdicts import Judgement
+from podium.estimates.learned import FOLDS, Encoder
+from podium.estimates.methods import Method, complete, with_baseline
+from podium.estimates.options import Options
+from podium.estimates.results import MethodResult
 from podium.verdicts.gated import policy_products
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
-from podium.verdicts.unseen_weight import BY_LOG, REWARDS_UNSEEN, Weights
+from podium.verdicts.unseen_weight import REWARDS_UNSEEN, Weights
 
 NAME = "doubly robust"
 MOST_TEXTS = 50  # values of a text column that get coefficients of their own
@@ -61,16 +63,17 @@ class Surface:
         fits.append(fit_surface(x, log, np.arange(len(log)), per_action))
         return cls(encoder, centre, scale, np.array(fits), rows.numbers, fold)
 
-    def on(self, part: Part) -> BaselineRows:
-        x = with_level((self.encoder.features(part.log) - self.centre) / self.scale)
-        fold = folds_of(part, self.drawn, self.fold)
+    def on(self, part: Part, kept: Codes) -> BaselineRows:
+        log = part.log if len(kept) == len(part.log) else part.log.take(kept)
+        x = with_level((self.encoder.features(log) - self.centre) / self.scale)
+        fold = folds_of(part.rows[kept], self.drawn, self.fold)
         matrix = np.empty((len(x), self.coefficients.shape[1]))
         for k in np.unique(fold):
             some = fold == k
             matrix[some] = x[some] @ self.coefficients[k].T
         if matrix.shape[1] == 1:
             return BaselineRows(matrix[:, 0])
-        return BaselineRows(matrix[np.arange(len(x)), part.log.action_codes], matrix)
+        return BaselineRows(matrix[np.arange(len(x)), log.action_codes], matrix)
 
 
 def with_level(x: Floats) -> Floats:
@@ -103,29 +106,28 @@ def method_of(rows: Rows, seed: int) -> Method | None:
     """DRE with such a model, ready for a pass; None where it cannot judge."""
     if rows.log.knows not in ("full", "logged") or rows.policies.proxies or len(rows.sample) < FOLDS:
         return None
-    full = all(p.has_full for p in rows.policies)
-    surface = Surface.fit(rows, full, seed)
-    mean = rows.source.mean_reward(False)
-    return prepared(rows, DRE, surface, False, mean, "linear").judged()
+    surface = Surface.fit(rows, all(p.has_full for p in rows.policies), seed)
+    (method,) = complete(rows, [with_baseline(rows, DRE, surface, False, Options(baseline="linear"))], {})
+    return replace(method, paired=True)
 
 
-def judge_every_row(rows: Rows, method: Method, result: MethodResult, weights: WeightSums) -> Judgement:
+def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgement:
     """What the pass over all rows says of every pair."""
     policies, sample = rows.policies, rows.sample
     i, j = pair_indices(len(policies))
     empirical = result.std_error[i, j]
     spread = float(sample.rewards.std())
-    silent = [""] * len(i)
-    notes, assumes = [], DRE.assumes
+    silent: list[str] = [""] * len(i)
+    notes: list[Fact] = []
+    assumes, weights = DRE.assumes, result.weights
     if sample.behavior is not None and all(p.has_full for p in policies):
         floor = spread * np.sqrt(pair_variance(policy_products(sample, policies, "DRE"), i, j) / len(rows))
-    else:
+    elif weights is not None:
         seen = Weights(policies.names, weights.rows, weights.total, weights.squares, weights.largest)
         floor = spread * seen.errors(i, j)
-        doubts = seen.doubts
-        silent = [doubts[a] or doubts[b] for a, b in zip(i, j, strict=True)]
-        silent = [f"DRE alone would claim too much: {doubt}" if doubt else "" for doubt in silent]
-        notes.append(BY_LOG)
+        doubts = [seen.doubts[a] or seen.doubts[b] for a, b in zip(i, j, strict=True)]
+        silent = [Fact("DRE claims too much", why=doubt) if doubt else "" for doubt in doubts]
+        notes.append(Fact("errors from weights"))
         assumes += f"; {REWARDS_UNSEEN}"
     error = np.maximum(empirical, floor)
     return Judgement(
@@ -135,20 +137,19 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult, weights: W
         freedom=freedom_of(rows, method),
         path=("DRE",) * len(i),
         silent=tuple(
-            reason or ("" if e > 0 else "The logged rows give the pair no spread to judge it by")
+            reason or ("" if e > 0 else Fact("no spread in rows"))
             for reason, e in zip(silent, error, strict=True)
         ),
         values=result.values,
         assumes=assumes,
         notes=tuple(notes),
-        figures={"rows": len(rows), "t_p": 0.0, "alarm": False},
+        rows=len(rows),
     )
 
 
 def freedom_of(rows: Rows, method: Method) -> Floats:
     """(P,) degrees of freedom by the kurtosis of the sample's terms, for all rows."""
-    part = Part(rows.numbers, rows.sample, rows.policies, latest_rows(rows.sample))
-    terms = method.terms(part)
+    terms = method.terms(rows.sample_part)
     blocks = np.vstack([block for _, block in terms.blocks()])
     blocks = blocks - blocks.mean(axis=0)
     clusters = len(blocks)

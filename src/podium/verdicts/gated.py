@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.facts import Fact
 from podium.data.log import Log
-from podium.estimates.baselines import neighbour_means
+from podium.estimates.learned import neighbour_means
 from podium.estimates.estimators import DRE, LDE, Estimator, weight_gap
 from podium.estimates.moments import Moments, merge
 from podium.policies import PolicySet
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 
 FEW_ROWS = 50  # below this LDE is not trusted
@@ -35,8 +36,6 @@ DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
 BLOCK = 1 << 14
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
-SEEKS = "The logger seems to seek reward"
-PROXIES = "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,18 +186,15 @@ def gated(gates: Gates) -> Judgement:
         for taken, dre_known in zip(use_lde, known, strict=True)
     ]
     if policies.proxies:
-        silent = [reason or PROXIES for reason in silent]
+        silent = [reason or Fact("scores, not probabilities") for reason in silent]
     chosen = np.where(use_lde, lde.std_error, other.std_error)
     silent = [
-        reason or ("" if np.isfinite(error) else "The logged rows give the pair no spread to judge it by")
+        reason or ("" if np.isfinite(error) else Fact("no spread in rows"))
         for reason, error in zip(silent, chosen, strict=True)
     ]
     main = lde if use_lde.mean() >= 0.5 else other
-    notes = []
-    if gates.knows == "none":
-        notes.append("Without propensities it is assumed that logging did not seek reward")
-    if not all(p.has_full for p in policies):
-        notes.append("Some policies are known only at the logged actions; what they do elsewhere is bounded")
+    notes = [Fact("no propensities")] if gates.knows == "none" else []
+    notes += [] if all(p.has_full for p in policies) else [Fact("policies at logged actions")]
     assumes = LDE.assumes if gates.knows == "none" else "the propensities are right, or logging did not seek reward"
     return Judgement(
         procedure="gated",
@@ -210,7 +206,10 @@ def gated(gates: Gates) -> Judgement:
         values=main.values,
         assumes=assumes,
         notes=tuple(notes),
-        figures={"t_p": gates.t_p, "alarm": alarm, "rows": main.rows, "gates": gates},
+        rows=main.rows,
+        t_p=gates.t_p,
+        alarm=alarm,
+        logger=gates,
     )
 
 
@@ -230,10 +229,10 @@ def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str
         return ""
     lacks = lacking(gates)
     if is_alarm(gates):
-        return f"{SEEKS} (T_p = {gates.t_p:.1f}), and DRE cannot correct for it: {lacks}"
+        return Fact("logger seeks reward", t_p=gates.t_p, lacks=lacks)
     if rows < FEW_ROWS:
-        return f"Fewer than {FEW_ROWS} distinct rows, and DRE cannot step in: {lacks}"
-    return f"LDE and DRE disagree, and DRE alone would claim too much: {lacks}"
+        return Fact("few distinct rows", least=FEW_ROWS, lacks=lacks)
+    return Fact("LDE and DRE disagree", lacks=lacks)
 
 
 def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) -> tuple[Floats, Floats, Floats]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact
 from podium.data.log import Log
-from podium.estimates.estimate import MethodResult
+from podium.estimates.results import MethodResult
 from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
-from podium.verdicts import Judgement
 from podium.verdicts.classical import LABELS, classical
-from podium.verdicts.gated import ALARM, PROXIES, Gates, gated
+from podium.verdicts.evidence import gather
+from podium.verdicts.gated import ALARM, Gates, gated
+from podium.verdicts.judgement import Judgement
+from podium.verdicts.posterior import posterior
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
@@ -47,96 +51,82 @@ def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[s
     return ("gated", obstacle) if obstacle else ("posterior", "")
 
 
-def judge(log: Log, policies: PolicySet, procedure: str, main: MethodResult, units: float, seed: int) -> Judgement:
-    """What a procedure says of every pair; the classical ones judge the row terms of the main method.
+def judge(log: Log, policies: PolicySet, procedure: str) -> Judgement:
+    """What the posterior or the gated procedure says of every pair.
 
     Estimated propensities are not knowledge. If they are believable the posterior takes them for the logger's habits;
     otherwise, and in the gated procedure, verdicts do without. Where they seek reward they silence every pair, except
     those that a believable estimate confirms by DRE.
     """
-    if log.estimated is not None and procedure in JUDGES:
+    if log.estimated is not None:
         used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
         plain = log.taken_as_known() if used else log.without_estimate()
-        found = judge(plain, policies, procedure, main, units, seed)
-        return silence_seekers(found, Gates(log, policies), used)
-    if procedure == "posterior":
-        return by_posterior(log, policies)
-    if procedure == "gated":
-        return gated(Gates(log, policies))
-    return by_terms(log.knows, policies, main, units, procedure, seed)
+        return silence_seekers(judge(plain, policies, procedure), Gates(log, policies), used)
+    return by_posterior(log, policies) if procedure == "posterior" else gated(Gates(log, policies))
 
 
 def by_terms(knows: str, policies: PolicySet, main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
     """The row terms of the main method judged in a classical way; of proxies only weights that are true ratios of
     densities support a claim."""
-    found = classical(main, units, procedure, seed)
+    result = classical(main, units, procedure, seed)
     weighed = main.estimator.uses_propensity and all(p.density for p in policies if p.proxy)
     if policies.proxies and not weighed:
-        found = replace(found, silent=tuple(reason or PROXIES for reason in found.silent))
+        result = replace(result, silent=tuple(r or Fact("scores, not probabilities") for r in result.silent))
     if knows != "estimated" or not main.estimator.uses_propensity:
-        return found
-    return replace(found, notes=(*found.notes, "The errors take the estimated propensities as if they were known"))
+        return result
+    return replace(result, notes=(*result.notes, Fact("estimate taken as known")))
 
 
-USED = "The estimated propensities are taken for the logger's habits, which assumes that " + HIDDEN
-UNUSED = "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair"
-
-
-def silence_seekers(found: Judgement, gates: Gates, used: bool) -> Judgement:
+def silence_seekers(judgement: Judgement, gates: Gates, used: bool) -> Judgement:
     """A judgement that is silent where estimated propensities suggest that the logger seeks reward, and DRE with a
     believable estimate is not fairly sure of the same sign."""
     from scipy.special import stdtr
 
-    t_p, silent, note = gates.t_p, found.silent, USED if used else UNUSED
+    t_p, silent = gates.t_p, judgement.silent
     if abs(t_p) > ALARM:
         confirmed = np.zeros(len(silent), dtype=bool)
         if used and gates.dre is not None:
-            z = np.sign(found.difference) * gates.dre.difference / gates.dre.std_error
+            z = np.sign(judgement.difference) * gates.dre.difference / gates.dre.std_error
             confirmed = stdtr(gates.dre.freedom, np.nan_to_num(z)) >= CONFIRMED
-        seeks = f"The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f})"
-        reason = seeks + (", and DRE does not confirm the sign" if used else ", and they are no proof")
+        why = "DRE does not confirm the sign" if used else "they are no proof"
+        reason = Fact("logger seeks reward by estimate", t_p=t_p, why=why)
         silent = tuple(other or ("" if ok else reason) for other, ok in zip(silent, confirmed, strict=True))
-    figures = {**found.figures, "t_p": max(found.figures["t_p"], t_p, key=abs)}
-    figures["alarm"] = figures["alarm"] or abs(t_p) > ALARM
-    return replace(found, silent=silent, notes=(*found.notes, note), figures=figures)
+    note = Fact("estimate used", assumes=HIDDEN) if used else Fact("estimate not used")
+    return replace(
+        judgement,
+        silent=silent,
+        notes=(*judgement.notes, note),
+        t_p=max(judgement.t_p, t_p, key=abs),
+        alarm=judgement.alarm or abs(t_p) > ALARM,
+    )
 
 
 def by_posterior(log: Log, policies: PolicySet) -> Judgement:
     """The posterior of every difference as a judgement."""
-    from threadpoolctl import threadpool_limits
-
-    from podium.verdicts.evidence import gather
-    from podium.verdicts.posterior import posterior
-
     gates = Gates(log, policies)
-    t_p = gates.t_p
-    alarm = abs(t_p) > ALARM
+    alarm = abs(gates.t_p) > ALARM
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
-        found = posterior(gather(log, policies), alarm)
-    notes = []
+        result = posterior(gather(log, policies), alarm)
+    notes: tuple[Fact, ...] = ()
     if log.propensities is None:
-        notes.append("Without propensities it is assumed that logging did not seek reward")
+        notes = (Fact("no propensities"),)
     elif log.behavior is None:
-        notes.append(
-            "Only the propensities of logged actions are known; they serve to watch for loggers that seek reward"
-        )
+        notes = (Fact("propensities at logged actions"),)
     return Judgement(
         procedure="posterior",
-        difference=found.difference,
-        std_error=np.sqrt(found.variance),
-        freedom=found.freedom,
-        path=("posterior",) * len(found.difference),
-        silent=found.reasons,
-        values=found.values,
-        learned=found.learned,
+        difference=result.difference,
+        std_error=np.sqrt(result.variance),
+        freedom=result.freedom,
+        path=("posterior",) * len(result.difference),
+        silent=result.reasons,
+        values=result.values,
+        learned=result.learned,
         assumes="what the log shows of states and actions holds for those it does not show",
-        notes=tuple(notes),
-        figures={
-            "t_p": t_p,
-            "alarm": alarm,
-            "rows": len(log),
-            "steady_variance": gates.lde.std_error**2,
-            "influence": found.influence,
-            "gates": gates,
-        },
+        notes=notes,
+        rows=len(log),
+        t_p=gates.t_p,
+        alarm=alarm,
+        steady_variance=gates.lde.std_error**2,
+        influence=result.influence,
+        logger=gates,
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.data.columns import Codes, Floats
+from podium.data.facts import Fact
 from podium.verdicts.dealing import deal
 from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances
@@ -253,20 +254,20 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
     i, j = e.pairs
     scale = float(e.rewards.std())
     if e.rows < 3 or scale <= 1e-12 * float(np.abs(e.rewards).max()):
-        return silent(e, FEW if e.rows < 3 else FLAT)
+        return silent(e, Fact("fewer than 3 rows" if e.rows < 3 else "equal rewards"))
     check = alarm and e.behavior is not None
     found = whole(e, scale, check) if e.rows <= WHOLE_ROWS else blocks(e, scale, check)
     if found is None:
-        return silent(e, UNSETTLED)
+        return silent(e, Fact("variances not fitted"))
     m, v = found.difference, found.variance
     reasons = np.full(len(i), "", dtype=object)
     if alarm and e.behavior is None:
-        reasons[:] = BLIND
+        reasons[:] = Fact("logger seeks reward, unknown")
     if found.aipw is not None:
         d2, v2, nu2 = found.aipw
         against = stdtr(nu2, -np.sign(m) * d2 / np.sqrt(np.maximum(v2, 1e-300)))
-        reasons[against > VETO] = OPPOSED
-    reasons[v <= 1e-14] = SAME
+        reasons[against > VETO] = Fact("logger seeks reward, opposed")
+    reasons[v <= 1e-14] = Fact("same policies")
     return Posterior(
         difference=np.where(v <= 1e-14, 0.0, m * scale),
         variance=v * scale**2,
@@ -276,14 +277,6 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
         learned=found.learned,
         influence=scale * found.influence,
     )
-
-
-BLIND = "The logger seems to seek reward, and its probabilities are not known in full"
-OPPOSED = "The logger seems to seek reward, and a doubly robust estimate points the other way"
-SAME = "Policies that do the same in every logged state cannot be told apart"
-FEW = "Fewer than 3 rows tell no policy from another"
-UNSETTLED = "The variances of the prior could not be fitted to this log"
-FLAT = "Rewards that are all equal tell no policy from another"
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +414,7 @@ def policy_values(differences: Floats, i: Codes, j: Codes, k: int) -> Floats:
     return values
 
 
-def silent(e: Evidence, reason: str) -> Posterior:
+def silent(e: Evidence, reason: Fact) -> Posterior:
     """No answer, for a stated reason."""
     i, _ = e.pairs
     spread = float(e.rewards.var()) or 1.0

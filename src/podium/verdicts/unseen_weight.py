@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from podium.data.columns import Codes, Floats
+from podium.data.facts import Fact
 
 REACH = 3.0  # standard deviations from the mean reward within which rewards that were not seen are taken to lie
 LACKS = 0.05  # a mean weight that far from 1 says that the log has not seen what the policy does
 CHANCE = 4.0  # standard errors of the mean weight that chance explains
 EXACT = 0.01  # a mean weight that near to 1 is right in any case: probabilities are rounded
 ONE_ROW = 0.1  # the share of the squared weights that a single row may have
-BY_LOG = "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are"
 REWARDS_UNSEEN = "actions that were not logged have rewards within 3 standard deviations of the mean"
 
 
@@ -50,26 +50,23 @@ class Weights:
         return (1 - self.mean) ** 2 + self.variance
 
     @cached_property
-    def doubts(self) -> list[str]:
-        """(K,) why the log cannot stand for what is not known of a policy; "" where it can."""
+    def doubts(self) -> list[Fact | None]:
+        """(K,) why the log cannot stand for what is not known of a policy; None where it can."""
         off = np.abs(1 - self.mean)
         chance = CHANCE * np.sqrt(self.variance)
         share = np.divide(self.largest**2, self.squares, out=np.ones(len(off)), where=self.squares > 0)
-        found = []
+        found: list[Fact | None] = []
         for k, name in enumerate(self.names):
             if off[k] > min(LACKS, max(EXACT, chance[k])):
-                found.append(
-                    f"the log has not seen all that {name!r} does, or its propensities are wrong: "
-                    f"mean weight {self.mean[k]:.3g}, not 1"
-                )
+                found.append(Fact("unseen weight", policy=name, mean_weight=float(self.mean[k])))
             elif share[k] > ONE_ROW:
-                found.append(f"a single row has {share[k]:.0%} of the squared weights of {name!r}")
+                found.append(Fact("one heavy row", policy=name, share=float(share[k])))
             else:
-                found.append("")
+                found.append(None)
         return found
 
     def errors(self, i: Codes, j: Codes) -> Floats:
         """(P,) errors of the differences of policies i and j in standard deviations of the reward; nan if in doubt."""
-        told = np.array([not doubt for doubt in self.doubts])
+        known = np.array([doubt is None for doubt in self.doubts])
         error = REACH * np.sqrt(self.missing[i] + self.missing[j])
-        return np.where(told[i] & told[j], error, np.nan)
+        return np.where(known[i] & known[j], error, np.nan)

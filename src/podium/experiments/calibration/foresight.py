@@ -20,7 +20,7 @@ from podium.comparison.planning import planning_variance, rows_needed
 from podium.data.columns import Floats
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.trials import LEVEL, POLICIES, pool_of, said
-from podium.verdicts import Judgement
+from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 
 BENIGN = (

@@ -27,7 +27,8 @@ from podium.experiments.calibration.long_logs import LOGS
 from podium.experiments.calibration.tables import cells, reliability, show_bin
 from podium.experiments.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.experiments.calibration.worlds import Draw, forget
-from podium.verdicts import Judgement, benjamini_hochberg, two_sided
+from podium.verdicts.judgement import Judgement
+from podium.verdicts.multiplicity import benjamini_hochberg, two_sided
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.pairs import pair_indices
 

@@ -1,0 +1,108 @@
+"""The options of every question, checked once: what `compare` takes, and what its siblings take of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from podium.data.errors import PodiumError
+from podium.engines.sample import SAMPLE_ROWS
+from podium.estimates.baselines import check_baseline
+
+NORMALIZE = ("rows", "states")
+DUPLICATES = ("latest", "all")
+LEAST_SAMPLE = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a question asks for besides the log and the policies; `podium.compare` says what each option means."""
+
+    estimator: Any = None
+    baseline: Any = "mean"
+    level: float = 0.95
+    verdicts: str | None = None
+    normalize: str = "rows"
+    duplicates: str | None = None
+    unit: str | None = None
+    lower_is_better: bool = False
+    behavior: Any = None
+    actions: Sequence[Any] = ()
+    joint: bool = False
+    bootstrap: int = 0
+    seed: int = 0
+    sample_rows: int = SAMPLE_ROWS
+
+    def __post_init__(self) -> None:
+        level, seed = self.level, self.seed
+        if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            hint = "use level=0.95 for 95% intervals."
+            raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint=hint)
+        if self.bootstrap < 0:
+            raise PodiumError(
+                f"bootstrap must be a number of draws; it is {self.bootstrap}", hint="use bootstrap=1000."
+            )
+        for name, value, choices in (
+            ("normalize", self.normalize, NORMALIZE),
+            ("duplicates", self.duplicates, (None, *DUPLICATES)),
+        ):
+            if value not in choices:
+                known = ", ".join(map(repr, choices))
+                raise PodiumError(f"{name} must be one of {known}; it is {value!r}", hint="see help(podium.compare).")
+        if not is_whole(seed) or seed < 0:
+            raise PodiumError(f"seed must be a whole number from 0 on; it is {seed!r}", hint="use seed=0.")
+        if not is_whole(self.sample_rows) or self.sample_rows < LEAST_SAMPLE:
+            raise PodiumError(
+                f"sample_rows must be a whole number from {LEAST_SAMPLE} on; it is {self.sample_rows!r}",
+                hint=f"use sample_rows={SAMPLE_ROWS}.",
+            )
+        check_baseline(self.baseline)
+
+    @classmethod
+    def of(cls, allowed: Sequence[str], given: Mapping[str, Any], **others: Any) -> Options:
+        """Options by keyword, those that a question knows; any other is refused by name."""
+        for name in given:
+            if name not in allowed:
+                near = get_close_matches(name, allowed, 1)
+                hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(allowed) + "."
+                raise PodiumError(f"unknown option {name!r}", hint=hint)
+        return cls(**given, **others)
+
+    def as_python(self) -> str:
+        """The call of `podium.compare` with these options; what has no literal is named like the option itself."""
+        changed = [f for f in fields(self) if not is_same(getattr(self, f.name), f.default)]
+        given = [f"{f.name}={literal(f.name, getattr(self, f.name))}" for f in changed]
+        return f"podium.compare({', '.join(['log', 'policies', *given])})"
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_same(value: Any, default: Any) -> bool:
+    """Whether an option has its default value; arrays and models never have."""
+    return value is default or (isinstance(value, str | Real | tuple | list) and tuple_of(value) == tuple_of(default))
+
+
+def tuple_of(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+def literal(name: str, value: Any) -> str:
+    """An option as it is written in code.
+
+    >>> literal("baseline", 0.25), literal("baseline", print), literal("actions", ("a", "b"))
+    ('0.25', 'baseline', "['a', 'b']")
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return repr(value)
+    if isinstance(value, tuple | list) and all(isinstance(x, str | int | float) for x in value):
+        return repr(list(value))
+    return str(getattr(value, "name", name)) if name == "estimator" else name

@@ -1,0 +1,136 @@
+"""What a procedure says of every pair: differences, how sure they are, and why no claim may be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.data.columns import Floats
+
+NOISE = 1e-9  # standard errors
+
+
+class PathErrors(Protocol):
+    """Standard errors (P,) of one way to estimate every difference: from the rows, and from what policies would do."""
+
+    @property
+    def empirical(self) -> Floats: ...
+    @property
+    def design(self) -> Floats: ...
+
+
+class LoggerCheck(Protocol):
+    """Whether the logger seems to seek reward, and how far LDE and DRE are apart (`podium.verdicts.gated.Gates`)."""
+
+    @property
+    def knows(self) -> str: ...
+    @property
+    def t_p(self) -> float: ...
+    @property
+    def z_b(self) -> Floats: ...
+    @property
+    def lde(self) -> PathErrors: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The differences V(i) - V(j) of all P pairs i < j in units of reward, each with its uncertainty.
+
+    A difference is a t distribution with `freedom` degrees around `difference`, scaled by `std_error`; where a
+    procedure resamples, `reference` holds its draws of |t| instead. A pair with a reason in `silent` gets no claim.
+
+    Attributes
+    ----------
+    procedure : the name of the procedure
+    difference, std_error, freedom : (P,); a std_error of nan: nothing is known
+    path : (P,) how each pair was judged: "posterior", "LDE", "DRE", ...
+    silent : (P,) why no claim may be made of a pair; "" where one may
+    values : (K,) estimates of the policies that go with the differences
+    reference : (P, B) draws of |t| under no difference, or None for the t distribution
+    learned : (P,) how far a posterior mean is shrunk towards 0, as a factor; the end of an interval that is far from 0,
+        and thresholds beyond the mean, undo it, so that large differences are not missed
+    assumes : what must hold for the probabilities to be right
+    notes : sentences on what was missing or noticed
+    rows : that the errors rest on; 0 for those of the log
+    t_p, alarm : how strongly rewards and the probabilities of actions go together, and whether that is too much
+    steady_variance : (P,) a variance that depends little on the rewards, for planning
+    influence : (N, K) how much each value falls without a row
+    logger : what is known of the logger, for the trust panel
+    """
+
+    procedure: str
+    difference: Floats
+    std_error: Floats
+    freedom: Floats
+    path: tuple[str, ...]
+    silent: tuple[str, ...]
+    values: Floats
+    reference: Floats | None = None
+    learned: Floats | None = None
+    assumes: str = ""
+    notes: tuple[str, ...] = ()
+    rows: int = 0
+    t_p: float = 0.0
+    alarm: bool = False
+    steady_variance: Floats | None = None
+    influence: Floats | None = None
+    logger: LoggerCheck | None = None
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(P,) where a probability can be given at all."""
+        stands = np.array([reason == "" for reason in self.silent], dtype=bool)
+        return np.asarray(np.isfinite(self.std_error) & (self.std_error > 0) & stands, dtype=bool)
+
+    def without_noise(self) -> Judgement:
+        """The same with a difference of 0 where only rounding keeps it from 0, beside its standard error."""
+        nothing = np.abs(self.difference) <= NOISE * self.std_error
+        return replace(self, difference=np.where(nothing, 0.0, self.difference))
+
+    def p_above(self, threshold: float = 0.0) -> Floats:
+        """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
+        gap = self.difference - threshold
+        if self.learned is not None:
+            side = np.sign(self.difference)
+            beyond = np.minimum(0.0, side * (self.difference - self.learned * threshold))
+            gap = np.where(side * gap < 0, side * beyond, gap)
+        z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
+        if self.reference is not None:
+            above = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
+            one_sided = (1 + above) / (1 + self.reference.shape[1]) / 2
+            return np.where(self.usable, np.where(z > 0, 1 - one_sided, np.where(z < 0, one_sided, 0.5)), 0.5)
+        from scipy.special import stdtr
+
+        return np.where(self.usable, stdtr(self.freedom, z), 0.5)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Central intervals; nan where nothing is known."""
+        from scipy.special import stdtrit
+
+        reach: Floats = np.asarray(
+            stdtrit(self.freedom, (1 + level) / 2) if self.reference is None else critical(self.reference, level),
+            dtype=np.float64,
+        )
+        half = np.where(self.usable, reach * self.std_error, np.nan)
+        low, high = self.difference - half, self.difference + half
+        if self.learned is None:
+            return low, high
+        up = self.difference >= 0
+        return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
+
+
+def critical(reference: Floats, level: float) -> Floats:
+    """(P,) the largest |t| whose p value, (1 + draws at or beyond it) / (1 + draws), is still above 1 - level.
+
+    >>> critical(np.arange(1.0, 100.0)[None], 0.95)
+    array([95.])
+    """
+    draws = reference.shape[1]
+    beyond = int((1 - level) * (1 + draws) + 1e-9)
+    if beyond == 0:
+        return np.full(len(reference), np.inf)
+    largest: Floats = np.partition(reference, draws - beyond, axis=1)[:, draws - beyond]
+    return largest
