@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import podium
 from podium.command.cli import main
-from podium.episodes import EpisodeLog, compare, log_proxy, record
 from podium.data.errors import PodiumError
+from podium.episodes import EpisodeLog, compare, log_proxy, record
 
 pytestmark = pytest.mark.heavy
 

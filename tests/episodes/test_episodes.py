@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import podium
 from podium.command.cli import main
-from podium.episodes import Episode, EpisodeLog, compare, log_proxy, read
 from podium.data.errors import PodiumError
+from podium.episodes import Episode, EpisodeLog, compare, log_proxy, read
 
 BOUNDS = "give bounds=(low, high), numbers or one per coordinate; a Gymnasium space or environment also serves."
 CONTINUOUS = (

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
 import podium
-from podium.episodes.proxy import log_proxy
 from podium.data.errors import PodiumError
+from podium.episodes.proxy import log_proxy
 
 LOW, HIGH = -1.0, 1.0
 

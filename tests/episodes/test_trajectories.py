@@ -15,9 +15,9 @@ from hypothesis.extra import numpy as hnp
 
 import podium
 from podium.command.cli import main
+from podium.data.errors import PodiumError, Unavailable
 from podium.episodes import Episode, evaluate, read
 from podium.episodes.trajectories import trajectory_terms
-from podium.data.errors import PodiumError, Unavailable
 
 approx = pytest.approx
 fixed = settings(deadline=None, max_examples=100, derandomize=True)

@@ -16,8 +16,8 @@ from samples import logged_only, sample
 
 import podium
 from podium.outputs.answer import answer
-from podium.outputs.report import CONTENT_SECURITY_POLICY, headline, page
 from podium.outputs.insights import Insights
+from podium.outputs.report import CONTENT_SECURITY_POLICY, headline, page
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -13,8 +13,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import podium
-from podium.worlds.bandits import from_classification
 from podium.data.errors import PodiumError
+from podium.worlds.bandits import from_classification
 from podium.worlds.labelled import split_rows
 from podium.worlds.sampling import invert
 

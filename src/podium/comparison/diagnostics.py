@@ -26,8 +26,7 @@ from podium.estimates.baselines import constant
 from podium.estimates.estimate import TIE, engine_of, try_methods
 from podium.estimates.estimators import DRE, ESTIMATORS, LDE
 from podium.estimates.terms import WeightSums, build_terms
-from podium.outputs.display import Table, number, share, wrap
-from podium.outputs.markup import join, tag
+from podium.outputs.display import Block, Shown, Table, number, share
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
 from podium.verdicts.gated import ALARM, Gates
 from podium.verdicts.pairs import pair_indices
@@ -99,7 +98,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(Shown):
     """Summary of the log, coverage of each policy, what drives each pair, sensitivity, and alarms."""
 
     log: Log | ScannedLog
@@ -186,18 +185,9 @@ class Diagnosis:
         tables += [self.sensitivity_table()] if self.sensitivity else []
         return tables
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
+    def blocks(self, width: int) -> list[Block]:
         lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        texts = [table.text(width, bold) for table in self.tables()]
-        return "\n\n".join([*texts, *(wrap(line, width, "") for line in [*lines, self.assumption.verdict])])
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        said = join(tag("p", line) for line in [*lines, self.assumption.verdict])
-        return said + "".join(table.html() for table in self.tables())
+        return [*self.tables(), *([line] for line in [*lines, self.assumption.verdict])]
 
 
 KNOWN = {

@@ -21,10 +21,10 @@ import numpy as np
 from podium.comparison.result import Comparison
 from podium.data.columns import Floats, descending, group_sums, plain
 from podium.data.errors import PodiumError
+from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.outputs.display import Table, label_text, number, share, wrap
-from podium.outputs.markup import join, tag
+from podium.outputs.display import Block, Shown, Table, label_text, number, share
 from podium.policies import PolicySet
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
@@ -61,7 +61,7 @@ class LogMore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Shown):
     """Rows needed per pair, and what to log more of."""
 
     log: Log | ScannedLog
@@ -86,17 +86,13 @@ class Plan:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per pair."""
-        from podium.data.frames import columns_to_frame
-
-        texts = {"a", "b", "verdict"}
-        columns = {
-            key: np.array(
-                [np.nan if getattr(p, key) is None else getattr(p, key) for p in self.pairs],
-                dtype=object if key in texts else np.float64,
-            )
-            for key in ("a", "b", "verdict", "detectable_now", "rows_80", "rows_90")
-        }
-        return columns_to_frame(columns, backend)
+        numbers = ("detectable_now", "rows_80", "rows_90")
+        rows = [
+            {"a": p.a, "b": p.b, "verdict": p.verdict}
+            | {key: None if (value := getattr(p, key)) is None else float(value) for key in numbers}
+            for p in self.pairs
+        ]
+        return rows_to_frame(rows, backend)
 
     def pairs_table(self) -> Table:
         shown = sorted(self.pairs, key=lambda p: (p.verdict != "cannot tell", -(p.rows_80 or 0)))[:20]
@@ -125,24 +121,10 @@ class Plan:
         notes = ["carries: its part in the variance of the undecided pairs. best: the share of rows that helps most."]
         return Table("What to log more of", ["", "label", "now", "best", "carries"], rows, "llrrr", notes)
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        head = wrap(repr(self.log), width, "")
-        head += f"\nTo detect a difference of {self.difference:g} in reward, by {self.settings['verdicts']}"
-        parts = [head, self.pairs_table().text(width, bold)]
-        if self.log_more:
-            parts.append(self.log_more_table().text(width, bold))
-        return "\n\n".join([*parts, *(wrap(note, width, "") for note in self.notes)])
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        tables = [self.pairs_table()] + ([self.log_more_table()] if self.log_more else [])
-        return (
-            tag("p", repr(self.log))
-            + "".join(table.html() for table in tables)
-            + join(tag("p", note) for note in self.notes)
-        )
+    def blocks(self, width: int) -> list[Block]:
+        aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings['verdicts']}"
+        more = [self.log_more_table()] if self.log_more else []
+        return [[repr(self.log), aim], self.pairs_table(), *more, *([note] for note in self.notes)]
 
 
 def count_text(rows: int | None) -> str:

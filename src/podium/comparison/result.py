@@ -8,16 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
-
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.data.errors import PodiumError
+from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.estimate import MethodResult
-from podium.outputs.display import Table, number, percent, wrap
-from podium.outputs.markup import join, tag
+from podium.outputs.display import Block, Shown, Table, number, percent
 from podium.policies import PolicySet
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
@@ -118,7 +116,7 @@ class Shows(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Shown):
     """Policies ranked best first, every pair judged, the four methods side by side."""
 
     shows: ClassVar[Shows]
@@ -225,18 +223,9 @@ class Comparison:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The ranking as a frame: one row per policy, best first."""
-        from podium.data.frames import columns_to_frame
-
         rows = self.to_dict()["policies"]
         flat = [{k: v for k, v in row.items() if k != "estimates"} | row["estimates"] for row in rows]
-        columns = {
-            key: np.array(
-                [np.nan if row[key] is None else row[key] for row in flat],
-                dtype=object if key == "name" else None,
-            )
-            for key in flat[0]
-        }
-        return columns_to_frame(columns, backend)
+        return rows_to_frame(flat, backend)
 
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
@@ -310,24 +299,10 @@ class Comparison:
         columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        """The whole answer for a terminal."""
-        parts = ["\n".join(wrap(line, width, "") for line in self.header())]
-        parts += [wrap(f"Warning: {w}", width, "") for w in self.warnings]
-        parts += [self.ranking_table().text(width, bold), self.pairs_table().text(width, bold)]
-        if self.settings["bootstrap"]:
-            parts.append(self.bootstrap_table().text(width, bold))
-        return "\n\n".join(parts)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        lines = [*self.header(), *(f"Warning: {w}" for w in self.warnings)]
-        tables = [self.ranking_table(), self.pairs_table()] + (
-            [self.bootstrap_table()] if self.settings["bootstrap"] else []
-        )
-        return join(tag("p", line) for line in lines) + "".join(table.html() for table in tables)
+    def blocks(self, width: int) -> list[Block]:
+        warnings = [[f"Warning: {w}"] for w in self.warnings]
+        more = [self.bootstrap_table()] if self.settings["bootstrap"] else []
+        return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
     def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:
         """Write the answer as one self-contained HTML file; `podium.report.page` explains the options."""

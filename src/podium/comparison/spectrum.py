@@ -13,6 +13,7 @@ import numpy as np
 from podium.comparison.compare import rank_scores
 from podium.comparison.result import Comparison
 from podium.data.errors import BaselineRefused, PodiumError, Unavailable
+from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import open_rows
@@ -21,7 +22,7 @@ from podium.estimates.baselines import check_baseline, describe_baseline
 from podium.estimates.estimate import TIE, MethodResult, check_level, check_seed, try_methods
 from podium.estimates.estimators import Estimator, find_estimators
 from podium.estimates.passes import run_methods
-from podium.outputs.display import Table, number, wrap
+from podium.outputs.display import Block, Shown, Table, number
 from podium.version import VERSION
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Missing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum:
+class Spectrum(Shown):
     """All methods on the map baseline x weighting.
 
     `places` go from no baseline to the last one, and within each from no weight to pi/p.
@@ -146,22 +147,15 @@ class Spectrum:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per method, baseline and policy."""
-        from podium.data.frames import columns_to_frame
-
         rows = [
             {"estimator": p.estimator, "baseline": p.baseline, "weighting": p.weighting, "policy": s.name}
             | {key: value for key, value in vars(s).items() if key != "name"}
             for p in self.places
             for s in p.policies
         ]
-        columns = {}
-        for key in rows[0]:
-            cells = [row[key] for row in rows]
-            text = isinstance(cells[0], str)
-            columns[key] = np.array([np.nan if c is None else c for c in cells], dtype=object if text else None)
-        return columns_to_frame(columns, backend)
+        return rows_to_frame(rows, backend)
 
-    def tables(self, most: int = 1_000) -> list[Table]:
+    def tables(self, most: int) -> list[Table]:
         """The map as tables of at most so many policies each."""
         made = []
         for start in range(0, len(self.policies), most):
@@ -217,17 +211,9 @@ class Spectrum:
             notes.append(f"Not available: {', '.join(names)}: {f'each {reason}' if own else whole[reason]}.")
         return notes
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        """The map for a terminal."""
-        lines = [wrap(repr(self.log), width, ""), *(wrap(f"Warning: {w}", width, "") for w in self.warnings)]
-        tables = self.tables(max(1, (width - LEFT) // CELL))
-        return "\n".join(lines) + "\n\n" + "\n\n".join(table.text(width, bold) for table in tables)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+    def blocks(self, width: int) -> list[Block]:
+        head = [repr(self.log), *(f"Warning: {w}" for w in self.warnings)]
+        return [head, *self.tables(max(1, (width - LEFT) // CELL))]
 
     def plot(self, **options: Any) -> Figure:
         """The map as a figure (matplotlib); see `podium.plots.spectrum`."""

@@ -12,6 +12,7 @@ import numpy as np
 from podium.comparison.analysis import needs_all_at_once
 from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
+from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import open_rows
@@ -21,8 +22,7 @@ from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, 
 from podium.estimates.estimators import Estimator, find_estimator
 from podium.estimates.moments import GroupSums, merge
 from podium.estimates.terms import row_terms
-from podium.outputs.display import Table, label_text, number, share, wrap
-from podium.outputs.markup import tag
+from podium.outputs.display import Block, Shown, Table, label_text, number, share
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 
@@ -30,7 +30,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StateComparison:
+class StateComparison(Shown):
     """Each policy's value in each state, and the sign of every pair's difference there."""
 
     log: Log | ScannedLog
@@ -77,8 +77,6 @@ class StateComparison:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per state: its columns, the rows kept, and a column per policy."""
-        from podium.data.frames import columns_to_frame
-
         names = list(self.log.state_columns)
         rows = [state if len(names) > 1 else (state,) for state in self.states]
         columns = {name: to_array([row[j] for row in rows]) for j, name in enumerate(names)}
@@ -116,19 +114,14 @@ class StateComparison:
         title = f"States with the most rows ({len(order)} of {len(self.states):,})"
         return Table(title, ["state", "rows", *many], rows, align="lr" + "r" * len(many))
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        header = wrap(repr(self.log), width, "")
-        header += f"\nPer state by {self.settings['estimator']} with baseline {self.settings['baseline']}"
+    def blocks(self, width: int) -> list[Block]:
+        head = [
+            repr(self.log),
+            f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
+        ]
         if self.sample is not None:
-            header += f"\nFrom a random sample of {self.sample:,} of the {len(self.log):,} rows"
-        parts = [header, *(wrap(f"Warning: {w}", width, "") for w in self.warnings)]
-        return "\n\n".join([*parts, self.states_table().text(width, bold), self.summary_table().text(width, bold)])
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return tag("p", repr(self.log)) + self.states_table().html() + self.summary_table().html()
+            head.append(f"From a random sample of {self.sample:,} of the {len(self.log):,} rows")
+        return [head, *([f"Warning: {w}"] for w in self.warnings), self.states_table(), self.summary_table()]
 
 
 def compare_states(

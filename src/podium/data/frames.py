@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,15 @@ def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
 
     lists = {name: same_kind(column.tolist()) if column.dtype == object else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def rows_to_frame(rows: Sequence[Mapping[str, Any]], backend: str) -> Any:
+    """Rows with the same keys as a frame; None becomes nan."""
+    columns = {}
+    for key in rows[0]:
+        cells = [np.nan if row[key] is None else row[key] for row in rows]
+        columns[key] = np.array(cells, dtype=object if isinstance(cells[0], str) else None)
+    return columns_to_frame(columns, backend)
 
 
 def same_kind(values: list[Any]) -> list[Any]:

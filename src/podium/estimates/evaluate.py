@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from podium.data.facts import Fact
+from podium.data.frames import rows_to_frame
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
 from podium.estimates.estimators import ESTIMATORS, Estimator, find_estimators
 from podium.estimates.methods import run_methods
 from podium.estimates.options import Options
 from podium.estimates.results import FEW, MethodResult
-from podium.outputs.display import Table, number, wrap
-from podium.outputs.markup import join, tag
+from podium.outputs.display import Block, Shown, Table, number
 from podium.policies.drafts import Policy
 from podium.version import VERSION
 
@@ -25,7 +25,7 @@ EVALUATE = ("normalize", "duplicates", "behavior", "actions", "unit", "seed", "s
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(Shown):
     """Policy x method; None where a method cannot be used, with the reason in `unavailable`."""
 
     log: Any  # Log or ScannedLog
@@ -62,14 +62,7 @@ class Estimates:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per policy, one column per method."""
-        from podium.data.frames import columns_to_frame
-
-        methods = list(self.settings["estimators"])
-        columns = {"policy": np.array(self.policies, dtype=object)}
-        for m in methods:
-            column = [self.values[p][m] for p in self.policies]
-            columns[m] = np.array([np.nan if v is None else v for v in column])
-        return columns_to_frame(columns, backend)
+        return rows_to_frame([{"policy": name, **self.values[name]} for name in self.policies], backend)
 
     def table(self) -> Table:
         methods = list(self.settings["estimators"])
@@ -85,17 +78,8 @@ class Estimates:
             rows = [[m, *(number(self.values[p][m]) for p in self.policies)] for m in methods]
         return Table("Estimates", columns, rows, align="l" + "r" * (len(columns) - 1), notes=notes)
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        """The estimates for a terminal."""
-        said = "\n".join(wrap(line, width, "") for line in (repr(self.log), *self.settings.get("notes", ())))
-        return f"{said}\n\n{self.table().text(width, bold)}"
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        said = (repr(self.log), *self.settings.get("notes", ()))
-        return join(tag("p", line) for line in said) + self.table().html()
+    def blocks(self, width: int) -> list[Block]:
+        return [[repr(self.log), *self.settings.get("notes", ())], self.table()]
 
 
 def evaluate(

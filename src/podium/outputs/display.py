@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
-from typing import Any
+from typing import Any, TypeAlias
 
 from podium.outputs.markup import Markup, join, tag, visible
 
 WIDTH = 80
+ENDLESS = 1_000_000  # the width of a page that scrolls
 LONGEST = 200  # characters of a cell in HTML
 # Means of round numbers often end in a 5, but for a last bit that is rounding; all of these are rounded away from 0.
 AWAY = 1 + 1e-12
@@ -60,6 +61,34 @@ class Table:
         ]
         table = tag("table", tag("caption", self.title), tag("thead", tag("tr", head)), tag("tbody", body))
         return table + join(tag("p", note) for note in self.notes)
+
+
+Block: TypeAlias = Table | Sequence[str]
+"""A table, or lines that stay together."""
+
+
+class Shown:
+    """A result that a terminal and a notebook show block by block."""
+
+    def blocks(self, width: int) -> Iterable[Block]:
+        """What there is to show, in order, where a line has so much room."""
+        raise NotImplementedError
+
+    def text(self, width: int = WIDTH, bold: bool = False) -> str:
+        """All of it for a terminal."""
+        return "\n\n".join(
+            block.text(width, bold) if isinstance(block, Table) else "\n".join(wrap(line, width, "") for line in block)
+            for block in self.blocks(width)
+        )
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            block.html() if isinstance(block, Table) else join(tag("p", line) for line in block)
+            for block in self.blocks(ENDLESS)
+        )
 
 
 def cell(text: str) -> str:

@@ -21,6 +21,7 @@ from podium.data.errors import MissingExtra, PodiumError
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.estimates.baselines import clone
+from podium.outputs.display import Shown, Table, number, share
 from podium.policies.forms import call
 from podium.propensities.belief import HIDDEN, Belief, assess
 
@@ -33,7 +34,7 @@ MODELS = ("logistic", "boosting", "frequencies")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PropensityEstimate:
+class PropensityEstimate(Shown):
     """An estimated behaviour policy, and whether to believe it.
 
     Attributes
@@ -65,10 +66,8 @@ class PropensityEstimate:
     def to_dict(self) -> dict[str, Any]:
         return {"model": self.model, "folds": self.folds, "seed": self.seed, **self.belief.to_dict()}
 
-    def tables(self) -> list[Any]:
+    def tables(self) -> list[Table]:
         """What there is to show, as tables."""
-        from podium.outputs.display import Table, number, share
-
         b = self.belief
         rows = [
             ["verdict", b.verdict, f"by {self.model}, {self.folds} folds"],
@@ -94,14 +93,8 @@ class PropensityEstimate:
             Table("Calibration", ["predicted", "observed", "cells"], curve, "rrr"),
         ]
 
-    def text(self, width: int = 80, bold: bool = False) -> str:
-        return "\n\n".join(table.text(width, bold) for table in self.tables())
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+    def blocks(self, width: int) -> list[Table]:
+        return self.tables()
 
 
 def estimate_propensities(
@@ -189,8 +182,8 @@ def calibrate(raw: Floats, shares: Floats, actions: Codes, fold: Codes, folds: i
     losses = np.empty((len(POWERS), len(SHARES), folds))  # summed over the rows of each fold
     for c, power in enumerate(POWERS):
         q = temper(raw, power)[rows, actions]
-        for e, share in enumerate(SHARES):
-            losses[c, e] = np.bincount(fold, -np.log((1 - share) * q + share * own), minlength=folds)
+        for e, mixed in enumerate(SHARES):
+            losses[c, e] = np.bincount(fold, -np.log((1 - mixed) * q + mixed * own), minlength=folds)
     result = np.empty_like(raw)
     for k in range(folds):
         others = losses.sum(axis=2) - losses[:, :, k]
