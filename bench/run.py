@@ -28,7 +28,7 @@ from studio import bench_studio
 
 import podium
 from podium.estimates.bootstrap import bootstrap_differences
-from podium.estimates.estimate import prepare
+from podium.estimates.evaluate import prepare
 from podium.estimates.estimators import DRE, IPS, Estimator
 from podium.worlds.simulator import Programme
 from podium.estimates.terms import row_terms

@@ -20,8 +20,8 @@ from podium.data.log import Log
 from podium.data.read import read_log
 from podium.data.scan import ScannedLog, scan_log
 from podium.estimates import estimators
-from podium.estimates.estimate import Estimates, evaluate
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
+from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers

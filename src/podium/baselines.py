@@ -1,3 +1,4 @@
-"""Public path of `podium.estimates.baselines`."""
+"""Public path of `podium.estimates.baselines` and `podium.estimates.learned`."""
 
 from podium.estimates.baselines import *  # noqa: F403
+from podium.estimates.learned import *  # noqa: F403

@@ -15,7 +15,7 @@ from test_methods import as_array, cases, fixed, tables
 
 import podium
 from podium.data.errors import PodiumError, Unavailable
-from podium.estimates.estimate import prepare, run_method
+from podium.estimates.evaluate import prepare, run_method
 from podium.estimates.estimators import (
     DIRECT_MODEL,
     EPISODIC,

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from podium.experiments.calibration.families import FAMILIES
 from podium.data.columns import Floats
-from podium.estimates.estimate import prepare
+from podium.estimates.evaluate import prepare
 from podium.verdicts import fitting
 from podium.verdicts.dealing import deal, scramble
 from podium.verdicts.evidence import Evidence, gather, standard_columns

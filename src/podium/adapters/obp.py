@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, refuse_rows
 from podium.data.log import Log
-from podium.estimates.baselines import state_features
+from podium.estimates.learned import state_features
 from podium.policies import resolve_policies
 
 NEEDED = ("context", "action", "reward")

@@ -29,8 +29,8 @@ from podium.data.errors import PodiumError
 from podium.data.log import Log
 from podium.data.progress import show_progress
 from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.estimates.estimate import Estimates, evaluate
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
+from podium.estimates.evaluate import Estimates, evaluate
 from podium.outputs.display import Table, printable, wrap
 from podium.policies.specs import FORMS
 from podium.propensities.loggers import Loggers

@@ -8,66 +8,72 @@ concerns and whose errors, after all floors, are smaller on average over the pai
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, Unavailable, count
+from podium.data.errors import PodiumError, count
+from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows, WholeRows, open_rows
-from podium.engines.sample import SAMPLE_ROWS
-from podium.estimates.baselines import KnownAverages, take_baseline
-from podium.estimates.bootstrap import bootstrap_differences, percentiles
-from podium.estimates.estimate import MethodResult, run_method, value_table
+from podium.engines.rows import Rows
+from podium.estimates.bootstrap import percentiles
 from podium.estimates.estimators import ESTIMATORS, Estimator
-from podium.estimates.passes import Method, Wanted, near_pairs, ready_methods, run_methods, run_pass
-from podium.estimates.terms import WeightSums, row_terms
+from podium.estimates.evaluate import rows_of, value_table
+from podium.estimates.methods import Method, complete, prepare, prepare_all, run, sample_terms
+from podium.estimates.options import Options
+from podium.estimates.results import MethodResult
+from podium.estimates.terms import RowTerms
 from podium.outputs.display import share
 from podium.policies import PolicySet
-from podium.policies.drafts import Policy
-from podium.verdicts.judgement import Judgement
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.doubly_robust import judge_every_row, method_of
 from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
+from podium.verdicts.judgement import Judgement
 
 FEW_STATES = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """A log and its policies, examined.
+    """A log and its policies, analyzed.
 
     Parameters
     ----------
     rows : the log, its policies and its sample
+    options : what was asked for
     main : the method that scores, on all rows
-    sample_main : the same on the sample, with its row terms
+    terms : its row terms on the sample
     values : policy -> method -> estimate
     unavailable : method -> why it cannot be used
-    units : turns differences of the main method's scores into rewards
-    obstacle : why the posterior cannot judge; nothing if it can
-    every_row : the doubly robust method, what it found on all rows, and the sums of its weights, where it can judge
-    verdicts : the procedure that was asked for by name
+    usual, obstacle : the procedure that judges the sample, and why it is not the posterior; nothing if it is
+    every_row : the doubly robust method and what it found on all rows, where it can judge
     notes, warnings : what should be said
     """
 
     rows: Rows
+    options: Options
     main: MethodResult
-    sample_main: MethodResult
+    terms: RowTerms
     values: Mapping[str, Mapping[str, float | None]]
     unavailable: Mapping[str, str]
-    units: float
     usual: str
     obstacle: str
-    every_row: tuple[Method, MethodResult, WeightSums] | None
-    verdicts: str | None
-    seed: int
+    every_row: tuple[Method, MethodResult] | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @cached_property
+    def units(self) -> float:
+        """What turns a difference of the main method's scores into units of reward, whatever the normalisation."""
+        estimator, log, proxies = self.main.estimator, self.rows.sample, self.rows.policies.proxies
+        factor = estimator.reward_units(log.n_actions, proxies)
+        if self.options.normalize == "states" and estimator.is_score and not proxies:
+            factor *= len(np.unique(log.state_codes[self.terms.rows])) / len(self.terms.rows)
+        return factor
 
     def judged(self, procedure: str) -> Judgement:
         """What a procedure says of every pair."""
@@ -75,8 +81,8 @@ class Analysis:
         if procedure == EVERY_ROW:
             return self._by_every_row
         if procedure in JUDGES:
-            return judge(rows.sample, rows.policies, procedure, self.sample_main, self.units, self.seed)
-        return by_terms(rows.log.knows, rows.policies, self.main, self.units, procedure, self.seed)
+            return judge(rows.sample, rows.policies, procedure)
+        return by_terms(rows.log.knows, rows.policies, self.main, self.units, procedure, self.options.seed)
 
     @cached_property
     def _by_every_row(self) -> Judgement:
@@ -90,145 +96,60 @@ class Analysis:
     @cached_property
     def judgement(self) -> Judgement:
         """What is said of every pair, by the procedure that was asked for or by the better of the two sources."""
-        if self.verdicts is not None or self.rows.whole or self.every_row is None:
+        if self.options.verdicts is not None or self.rows.whole or self.every_row is None:
             return self.judged(self.usual)
         sample, every = self.judged(self.usual), self._by_every_row
         return every if prefers(every, sample) else sample
 
-    def resampled(self, draws: int, level: float) -> tuple[Floats, Floats]:
-        """Percentile intervals of all differences."""
-        if self.main.terms is not None:
-            return bootstrap_differences(self.main.terms, draws, level, self.seed)
-        assert self.main.pieces is not None
-        return percentiles(self.main.pieces, draws, level, self.seed, poisson=True)
+    def resampled(self) -> tuple[Floats, Floats]:
+        """Percentile intervals of all differences, in units of reward."""
+        if self.main.pieces is None:
+            raise ValueError("the analysis was made without pieces to resample")
+        low, high = percentiles(self.main.pieces, self.options.bootstrap, self.options.level, self.options.seed)
+        return self.units * low, self.units * high
 
 
 def prefers(every: Judgement, sample: Judgement) -> bool:
     """Whether doubly robust differences on every row are the better source of certainty, whatever they say."""
     if not every.usable.all():
         return False
-    if sample.figures["alarm"] or not sample.usable.any():
+    if sample.alarm or not sample.usable.any():
         return True
     both = sample.usable
     return float(every.std_error[both].mean()) < float(sample.std_error[both].mean())
 
 
-def analyze(
-    log: Log | ScannedLog,
-    policies: Any,
-    method: Estimator,
-    baseline: Any,
-    *,
-    verdicts: str | None,
-    normalize: str,
-    duplicates: str | None,
-    behavior: Any,
-    actions: Sequence[Any],
-    unit: str | None,
-    bootstrap: int,
-    seed: int,
-    sample_rows: int = SAMPLE_ROWS,
-    alone: bool = False,
-) -> Analysis:
-    """Estimates on all rows, and a judge; `alone` allows a single policy."""
-    at_once = needs_all_at_once(log, baseline, normalize, policies)
-    rows = open_rows(log, policies, behavior, actions, unit, seed, size=sample_rows, at_once=at_once)
-    check_two(rows.policies, alone)
-    usual, obstacle = pick_procedure(rows.sample, rows.policies, verdicts)
-    options: dict[str, Any] = {"normalize": normalize, "duplicates": duplicates, "seed": seed}
-    own = take_baseline(baseline, rows.drawn)
-    sample_main = run_method(row_terms(rows.sample, rows.policies, method, own, **options))
-    others = [e for e in ESTIMATORS.values() if e != method]
-    resamples = bool(bootstrap) or usual not in (EVERY_ROW, *JUDGES)
-    results, unavailable, every_row = estimate(
-        rows, method, others, baseline, resamples, usual == EVERY_ROW or not rows.whole, **options
-    )
-    if rows.whole:
-        results[method.name] = sample_main
-    main = results[method.name]
+def analyze(log: Log | ScannedLog, policies: Any, method: Estimator, options: Options) -> Analysis:
+    """Estimates on all rows, and a judge."""
+    rows = rows_of(log, policies, options)
+    check_two(rows.policies)
+    usual, obstacle = pick_procedure(rows.sample, rows.policies, options.verdicts)
+    (scoring,) = complete(rows, [prepare(rows, method, options)])
+    others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
+    methods = [replace(scoring, paired=True), *others]
+    extra = method_of(rows, options.seed) if usual == EVERY_ROW or not rows.whole else None
+    resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
+    results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
+    by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
+    main = results[0]
+    shown = list(dict.fromkeys([*ESTIMATORS, method.name]))
     return Analysis(
         rows=rows,
+        options=options,
         main=main,
-        sample_main=sample_main,
-        values=value_table(rows.policies.names, shown_methods(method), results),
+        terms=sample_terms(scoring, rows),
+        values=value_table(rows.policies.names, shown, by_name),
         unavailable=unavailable,
-        units=unit_factor(sample_main, rows.sample, normalize, rows.policies.proxies),
         usual=usual,
         obstacle=obstacle,
-        every_row=every_row,
-        verdicts=verdicts,
-        seed=seed,
+        every_row=None if extra is None else (extra, results[-1]),
         notes=tuple(thin_evidence(rows.sample, rows.policies)),
         warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.policies.warnings),
     )
 
 
-def estimate(
-    rows: Rows,
-    method: Estimator,
-    others: Sequence[Estimator],
-    baseline: Any,
-    resamples: bool,
-    doubly_robust: bool,
-    *,
-    normalize: str,
-    duplicates: str | None,
-    seed: int,
-) -> tuple[dict[str, MethodResult], dict[str, str], tuple[Method, MethodResult, WeightSums] | None]:
-    """All methods on all rows, and the doubly robust one that may judge, in one pass where rows come in parts."""
-    extra = method_of(rows, seed) if doubly_robust else None
-    wanted = Wanted(near_pairs(rows), resamples, rows.groups, seed)
-    if isinstance(rows.source, WholeRows):
-        wider = others if rows.whole else [method, *others]
-        results, unavailable = run_methods(rows, wider, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
-        found = run_pass(rows, [extra], wanted) if extra is not None else []
-        return results, unavailable, None if extra is None else (extra, *found[0])
-    ready, unavailable = ready_methods(rows, [method, *others], baseline, duplicates, seed)
-    if method.name in unavailable:
-        hint = "LDE and DiM need no propensities; a model of the reward is baseline=q(states, actions)."
-        raise Unavailable(unavailable[method.name], hint=hint)
-    ready = [m.judged() if m.estimator == method and resamples else m for m in ready]
-    passed = run_pass(rows, [*ready, *([] if extra is None else [extra])], wanted)
-    results = {m.estimator.name: result for m, (result, _) in zip(ready, passed, strict=False)}
-    return results, unavailable, None if extra is None else (extra, *passed[-1])
-
-
-def estimate_all(
-    log: Any,
-    policies: Any,
-    methods: Sequence[Estimator],
-    baseline: Any,
-    normalize: str,
-    duplicates: str | None,
-    behavior: Any,
-    actions: Sequence[Any],
-    seed: int,
-    unit: str | None = None,
-) -> tuple[Rows, dict[str, MethodResult], dict[str, str]]:
-    """Estimates alone by several methods: the rows, the results, and what is unavailable."""
-    at_once = needs_all_at_once(log, baseline, normalize, policies)
-    rows = open_rows(log, policies, behavior, actions, unit, seed, size=SAMPLE_ROWS, at_once=at_once)
-    return rows, *run_methods(rows, methods, baseline, normalize=normalize, duplicates=duplicates, seed=seed)
-
-
-def needs_all_at_once(log: Any, baseline: Any, normalize: str, policies: Any) -> bool:
-    """Whether what is asked needs all rows at once; an error where they stay where they are."""
-    given = policies.values() if isinstance(policies, Mapping) else ()
-    brought = isinstance(baseline, KnownAverages) or any(
-        isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given
-    )
-    if normalize == "rows" and not brought:
-        return False
-    if isinstance(log, ScannedLog) and len(log) > SAMPLE_ROWS:
-        raise PodiumError(
-            'normalize="states" is for logs in memory, or of up to 20,000 rows',
-            hint="leave it out, or use engine='memory'.",
-        )
-    return True
-
-
-def check_two(policies: PolicySet, any_number: bool) -> None:
-    if len(policies) < 2 and not any_number:
+def check_two(policies: PolicySet) -> None:
+    if len(policies) < 2:
         raise PodiumError(
             f"a comparison needs at least two policies; there is {len(policies)}: {', '.join(policies.names)}",
             hint="add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
@@ -238,60 +159,36 @@ def check_two(policies: PolicySet, any_number: bool) -> None:
 # --- what should be said --------------------------------------------------------------------------------------------
 
 
-def unit_factor(main: MethodResult, log: Log, normalize: str, proxies: bool) -> float:
-    """What turns a difference of scores into units of reward, whatever the normalisation."""
-    factor = main.estimator.reward_units(log.n_actions, proxies)
-    if normalize == "states" and main.estimator.is_score and not proxies:
-        assert main.terms is not None
-        factor *= len(np.unique(log.state_codes[main.terms.rows])) / main.rows
-    return factor
-
-
-def shown_methods(method: Estimator) -> list[str]:
-    """The paper's four methods, and the one that ranks."""
-    return list(dict.fromkeys([*ESTIMATORS, method.name]))
-
-
-def cautions(main: MethodResult, names: Sequence[str]) -> tuple[str, ...]:
+def cautions(main: MethodResult, names: Sequence[str]) -> tuple[Fact, ...]:
     """What must be said when a method ranks that shrinks the policies' weights, or does without logged rewards."""
-    said = main.estimator.caution
-    if not said or main.removed is None:
-        return (said,) if said else ()
+    if main.estimator.caution is None or main.removed is None:
+        return () if main.estimator.caution is None else (main.estimator.caution,)
     most, least = int(main.removed.argmax()), int(main.removed.argmin())
     if main.removed[most] <= 0:
         return ()  # no weight is so large that it would shrink
-    larger, smaller = share(float(main.removed[most])), share(float(main.removed[least]))
+    method, larger, smaller = main.estimator.name, share(float(main.removed[most])), share(float(main.removed[least]))
     if larger == smaller:
-        said = f"{main.estimator.name} shrinks large weights, which can turn a ranking round; hold it against DRE."
-        return (f"{said} Here it takes {larger} of the weight of every policy.",)
+        return (Fact("shrinks evenly", method=method, share=larger),)
     return (
-        f"{said} Here it takes {larger} of the weight of {names[most]!r} and {smaller} of that of {names[least]!r}.",
+        Fact("shrinks unevenly", method=method, most=larger, policy=names[most], least=smaller, other=names[least]),
     )
 
 
-def thin_evidence(log: Log, policies: PolicySet) -> list[str]:
-    """What the log is too thin for, in sentences."""
+def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
+    """What the log is too thin for."""
     kept = log.latest
     silent = [p.name for p in policies if not p.proxy and not np.any(p.logged[kept] > 0)]
     unseen = log.n_actions - len(np.unique(log.action_codes))
-    found = [
-        f"Policy {name!r} never plays an action that was logged; what is said of it rests on other actions"
-        for name in silent
-    ]
+    facts = [Fact("policy never logged", policy=name) for name in silent]
     if unseen:
-        found.append(
-            f"Of {log.n_actions:,} actions {unseen:,} were never logged; their rewards are guessed from others"
-        )
+        facts.append(Fact("actions never logged", actions=log.n_actions, unseen=unseen))
     if log.n_states < FEW_STATES:
-        found.append(f"The log has {count(log.n_states, 'state')} and says little of any other")
+        facts.append(Fact("few states", states=count(log.n_states, "state")))
     if 1 < log.n_states == len(kept) < len(log):
-        found.append("In every state only one action was logged, so actions are compared across states")
-    return found
+        facts.append(Fact("one action per state"))
+    return facts
 
 
-def log_warnings(log: Log) -> tuple[str, ...]:
+def log_warnings(log: Log) -> tuple[Fact, ...]:
     """What looks wrong with a log before any policy is asked."""
-    if not 1 < len(log) == log.n_states:
-        return ()
-    names = ", ".join(log.state_columns)
-    return (f"every row has a state of its own; is an id or a time among the state columns ({names})?",)
+    return (Fact("one state each", columns=", ".join(log.state_columns)),) if 1 < len(log) == log.n_states else ()

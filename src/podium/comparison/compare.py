@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,21 +12,25 @@ import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze, log_warnings
 from podium.comparison.planning import Plan, make_plan
-from podium.comparison.result import Basis, Comparison, Interval, Pair, Ranked
-from podium.data.columns import tiers
+from podium.comparison.result import Basis, Comparison, Interval, Pair, Ranked, Settings
+from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline
-from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_level, check_seed, engine_of
 from podium.estimates.estimators import LDE, Estimator, find_estimator
+from podium.estimates.options import Options
+from podium.estimates.results import TIE
+from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.multiplicity import benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
-from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.pairs import pair_indices
 
+COMPARE = tuple(field.name for field in fields(Options))
+TOGETHER, SHARE = "all claims hold together (max-T)", "false claims limited (Benjamini-Hochberg)"
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
 
 
@@ -81,96 +86,118 @@ def compare(
     >>> podium.compare(log, {"always a": "constant:a", "always b": "constant:b"}).ranking
     ['always a', 'always b']
     """
-    judges = str(estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
-    method = LDE if estimator is None or judges else find_estimator(estimator, RANKERS)
-    check_level(level)
-    if bootstrap < 0:
-        raise PodiumError(f"bootstrap must be a number of draws; it is {bootstrap}", hint="use bootstrap=1000.")
-    check_choice("normalize", normalize, NORMALIZE)
-    check_choice("duplicates", duplicates, (None, *DUPLICATES))
-    check_seed(seed)
-    check_sample(sample_rows)
-    analysis = analyze(
-        log, policies, method, baseline, verdicts=verdicts, normalize=normalize, duplicates=duplicates,
-        behavior=behavior, actions=actions, unit=unit, bootstrap=bootstrap, seed=seed, sample_rows=sample_rows,
+    options = Options(
+        estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
+        bootstrap, seed, sample_rows,
     )  # fmt: skip
-    rows, main, obstacle = analysis.rows, analysis.main, analysis.obstacle
-    log, resolved, judgement = rows.log, rows.policies, analysis.judgement.without_noise()
-    procedure = judgement.procedure
-    ranker = procedure if estimator is None and procedure in RANKERS else method.name
-    if judges:
-        ranker = str(estimator).lower()
-    if ranker == "posterior" and (why := why_no_posterior(rows.sample, resolved)):
+    return compare_with(log, policies, options)
+
+
+def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comparison:
+    """The comparison that some options ask for."""
+    judges = str(options.estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
+    method = LDE if options.estimator is None or judges else find_estimator(options.estimator, RANKERS)
+    analysis = analyze(log, policies, method, options)
+    rows, judgement = analysis.rows, analysis.judgement.without_noise()
+    ranking = rank(analysis, judgement, str(options.estimator).lower() if judges else None)
+    sign = -1.0 if options.lower_is_better else 1.0
+    order, ranks = rank_scores((sign * ranking.centred).tolist(), ranking.tie)
+    pairs = arrange(judgement, order, rows, options)
+    if options.bootstrap:
+        pairs = add_bootstrap(pairs, analysis)
+    unavailable = analysis.unavailable
+    if analysis.obstacle:
+        unavailable = {"posterior": analysis.obstacle, **unavailable}
+    return Comparison(
+        log=rows.log,
+        settings=settings_of(analysis, judgement, ranking.by),
+        policies=ranked_policies(ranking, judgement, pairs, order, ranks, rows.policies.names, options),
+        pairs=pairs,
+        unavailable=unavailable,
+        warnings=(*quarrels(pairs), *analysis.warnings),
+        basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What ranks: `by` a method or a procedure, with the scores (K,), also centred, and how near they may be to tie."""
+
+    by: str
+    scores: Floats
+    centred: Floats
+    tie: float
+    values: Mapping[str, Mapping[str, float | None]]  # policy -> method or procedure -> estimate
+
+
+def rank(analysis: Analysis, judgement: Judgement, asked: str | None) -> Scores:
+    """The scores that rank: those of the procedure that judges, unless another procedure or a method is asked for."""
+    rows, main, procedure = analysis.rows, analysis.main, judgement.procedure
+    by = asked or (procedure if analysis.options.estimator is None and procedure in RANKERS else main.estimator.name)
+    if by == "posterior" and (why := why_no_posterior(rows.sample, rows.policies)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
-    values, unavailable = analysis.values, analysis.unavailable
+    found = Scores(by, main.values, main.centred, TIE * main.scale, analysis.values)
+    for name in (n for n in RANKERS if n in (procedure, by)):
+        own = judgement.values if name == procedure else analysis.judged(name).values
+        places = enumerate(rows.policies.names)
+        found = replace(found, values={p: {name: float(own[k]), **found.values[p]} for k, p in places})
+        if name == by:
+            largest = float(np.abs(rows.sample.rewards).max()) or 1.0
+            found = replace(found, scores=own, centred=own - own.mean(), tie=1e-9 * largest)
+    return found
 
-    scores, centred, tie = main.values, main.centred, TIE * main.scale
-    for judge_name in RANKERS:
-        if judge_name not in (procedure, ranker):
-            continue
-        found = judgement if judge_name == procedure else analysis.judged(judge_name)
-        values = {name: {judge_name: float(found.values[k]), **values[name]} for k, name in enumerate(resolved.names)}
-        if judge_name == ranker:
-            scores, centred = found.values, found.values - found.values.mean()
-            tie = 1e-9 * (float(np.abs(rows.sample.rewards).max()) or 1.0)
-    if obstacle:
-        unavailable = {"posterior": obstacle, **unavailable}
 
-    sign = -1.0 if lower_is_better else 1.0
-    order, ranks = rank_scores((sign * centred).tolist(), tie)
-    source = "all rows" if rows.whole or procedure not in JUDGES else "sample"
-    pairs = arrange(judgement, order, resolved.names, sign, level, joint, seed, source)
-    if bootstrap:
-        pairs = add_bootstrap(pairs, analysis, bootstrap, level)
-    p_best, regret = best_and_regret(judgement, sign, seed)
-    better = dict.fromkeys(resolved.names, 0)  # policies claimed better, and worse, than each
-    worse = dict(better)
-    for p in pairs:
-        if p.verdict != "cannot tell":
-            winner, loser = (p.a, p.b) if p.verdict == "better" else (p.b, p.a)
-            worse[winner] += 1
-            better[loser] += 1
-    ranked = tuple(
+def ranked_policies(
+    ranking: Scores,
+    judgement: Judgement,
+    pairs: Sequence[Pair],
+    order: Sequence[int],
+    ranks: Sequence[int],
+    names: Sequence[str],
+    options: Options,
+) -> tuple[Ranked, ...]:
+    """The policies, best first, with the ranks that the claims leave possible."""
+    p_best, regret = best_and_regret(judgement, -1.0 if options.lower_is_better else 1.0, options.seed)
+    claims = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in pairs if p.verdict != "cannot tell"]
+    beaten, beats = Counter(loser for _, loser in claims), Counter(winner for winner, _ in claims)
+    return tuple(
         Ranked(
-            name=resolved.names[k],
+            name=names[k],
             rank=ranks[place],
-            rank_low=1 + better[resolved.names[k]],
-            rank_high=len(order) - worse[resolved.names[k]],
-            score=float(scores[k]),
-            p_best=float(p_best[k]),
+            rank_low=1 + beaten[names[k]],
+            rank_high=len(order) - beats[names[k]],
+            score=float(ranking.scores[k]),
+            p_best=float(p_best[k]) if np.isfinite(p_best[k]) else None,
             regret=float(regret[k]) if np.isfinite(regret[k]) else None,
-            estimates=values[resolved.names[k]],
+            estimates=ranking.values[names[k]],
         )
         for place, k in enumerate(order)
     )
-    settings = {
-        "estimator": ranker,
-        "baseline": describe_baseline(baseline),
-        "level": float(level),
-        "engine": engine_of(log),
-        "verdicts": procedure,
-        "assumes": judgement.assumes,
-        "multiplicity": "all claims hold together (max-T)" if joint else "false claims limited (Benjamini-Hochberg)",
-        "normalize": normalize,
-        "duplicates": duplicates or "by method",
-        "unit": log.header("unit") if rows.sample.units is not None else None,
-        "lower_is_better": lower_is_better,
-        "bootstrap": bootstrap,
-        "seed": seed,
-        "proxies": [p.name for p in resolved if p.proxy],
-        "notes": [*judgement.notes, *analysis.notes, *sampled(rows, procedure)]
-        + ([f"Judged by the {procedure} procedure: {obstacle}"] if obstacle else []),
-    }
-    basis = Basis(rows, judgement, main, analysis.sample_main, analysis.units)
-    warnings = (*quarrels(pairs), *analysis.warnings)
-    return Comparison(log, settings, ranked, pairs, unavailable, warnings, basis)
 
 
-def check_sample(rows: Any) -> None:
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 100:
-        raise PodiumError(
-            f"sample_rows must be a whole number from 100 on; it is {rows!r}", hint=f"use sample_rows={SAMPLE_ROWS}."
-        )
+def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settings:
+    """How a comparison was made."""
+    rows, options = analysis.rows, analysis.options
+    notes = [*judgement.notes, *analysis.notes, *sampled(rows, judgement.procedure)]
+    if analysis.obstacle:
+        notes.append(Fact("procedure", procedure=judgement.procedure, why=analysis.obstacle))
+    return Settings(
+        estimator=ranker,
+        baseline=describe_baseline(options.baseline),
+        level=float(options.level),
+        engine=rows.sample.engine,
+        verdicts=judgement.procedure,
+        assumes=judgement.assumes,
+        multiplicity=TOGETHER if options.joint else SHARE,
+        normalize=options.normalize,
+        duplicates=options.duplicates or "by method",
+        unit=rows.log.header("unit") if rows.sample.units is not None else None,
+        lower_is_better=options.lower_is_better,
+        bootstrap=options.bootstrap,
+        seed=options.seed,
+        proxies=tuple(p.name for p in rows.policies if p.proxy),
+        notes=tuple(notes),
+    )
 
 
 def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
@@ -181,9 +208,7 @@ def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **op
     difference : the smallest difference in reward that would matter; never the one observed
     options : those of `compare`
     """
-    result = compare(log, policies, **options)
-    assert result.basis is not None
-    return make_plan(result, difference)
+    return make_plan(compare_with(log, policies, Options.of(COMPARE, options)), difference)
 
 
 def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
@@ -192,7 +217,7 @@ def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
     There every state is new, which is no sign of a mistake.
     """
     usual = log_warnings(log)
-    settings = {**result.settings, "notes": [*notes, *result.settings["notes"]]}
+    settings = replace(result.settings, notes=(*notes, *result.settings.notes))
     return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 
 
@@ -210,30 +235,22 @@ def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[in
     return np.argsort(found, kind="stable").tolist(), ranks.tolist()
 
 
-def sampled(rows: Rows, procedure: str) -> list[str]:
+def sampled(rows: Rows, procedure: str) -> list[Fact]:
     """Where the numbers of a large log come from."""
     if rows.whole:
         return []
-    shown = f"a random sample of {len(rows.sample):,} of the {len(rows):,} rows"
-    if procedure in JUDGES:
-        return [f"Values come from all rows, certainty and what drives it from {shown}"]
-    return [f"Values and certainty come from all rows, what drives them from {shown}"]
+    code = "sample judges" if procedure in JUDGES else "all rows judge"
+    return [Fact(code, rows=len(rows.sample), of=len(rows))]
 
 
-def arrange(
-    judgement: Judgement,
-    order: Sequence[int],
-    names: Sequence[str],
-    sign: float,
-    level: float,
-    joint: bool,
-    seed: int,
-    source: str,
-) -> tuple[Pair, ...]:
+def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Options) -> tuple[Pair, ...]:
     """Every pair in rank order, with its verdict."""
+    names, level = rows.policies.names, options.level
+    source = "all rows" if rows.whole or judgement.procedure not in JUDGES else "sample"
     p_above = judgement.p_above()
     p_value = np.where(judgement.usable, two_sided(p_above), 1.0)
-    adjusted = max_t(p_value, joint_covariance(judgement), seed) if joint else benjamini_hochberg(p_value)
+    together = joint_covariance(judgement) if options.joint else None
+    adjusted = benjamini_hochberg(p_value) if together is None else max_t(p_value, together, options.seed)
     low, high = judgement.interval(level)
     index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}
     pairs = []
@@ -241,20 +258,16 @@ def arrange(
         turned = (a, b) not in index
         n = index[(b, a) if turned else (a, b)]
         flip = -1.0 if turned else 1.0
-        difference, p_better = flip * float(judgement.difference[n]), float(p_above[n])
-        p_better = 1 - p_better if turned != (sign < 0) else p_better
+        p_better = 1 - float(p_above[n]) if turned != options.lower_is_better else float(p_above[n])
         claim = adjusted[n] <= 1 - level
-        interval = None
-        if np.isfinite(low[n]):
-            ends = (flip * float(low[n]), flip * float(high[n]))
-            interval = Interval(min(ends), max(ends))
+        ends = sorted((flip * float(low[n]), flip * float(high[n])))
         pairs.append(
             Pair(
                 a=names[a],
                 b=names[b],
-                difference=difference + 0.0,  # no negative zero
+                difference=flip * float(judgement.difference[n]) + 0.0,  # no negative zero
                 std_error=float(judgement.std_error[n]) if np.isfinite(judgement.std_error[n]) else None,
-                interval=interval,
+                interval=Interval(*ends) if np.isfinite(low[n]) else None,
                 p_better=p_better,
                 p_adjusted=float(adjusted[n]),
                 verdict="cannot tell" if not claim else "better" if p_better > 0.5 else "worse",
@@ -266,31 +279,22 @@ def arrange(
     return tuple(pairs)
 
 
-def why_open(p_value: float, level: float, pairs: int) -> str:
+def why_open(p_value: float, level: float, pairs: int) -> Fact:
     """Why a pair about which a claim may be made is left undecided."""
-    if p_value <= 1 - level:
-        return f"Sure enough alone, but not among {pairs} pairs judged together"
-    return "The interval includes 0: the sign of the difference is open"
+    return Fact("open among many", pairs=pairs) if p_value <= 1 - level else Fact("open")
 
 
-def quarrels(pairs: Sequence[Pair]) -> tuple[str, ...]:
+def quarrels(pairs: Sequence[Pair]) -> tuple[Fact, ...]:
     """Verdicts that contradict the ranking."""
-    return tuple(
-        f"{p.a} ranks above {p.b}, but the verdict is that it is worse (P(better) = {p.p_better:.3f})."
-        for p in pairs
-        if p.verdict == "worse"
-    )
+    worse = [p for p in pairs if p.verdict == "worse"]
+    return tuple(Fact("verdict against ranking", a=p.a, b=p.b, p_better=p.p_better) for p in worse)
 
 
-def add_bootstrap(pairs: tuple[Pair, ...], analysis: Analysis, draws: int, level: float) -> tuple[Pair, ...]:
+def add_bootstrap(pairs: tuple[Pair, ...], analysis: Analysis) -> tuple[Pair, ...]:
     """The pairs with percentile bootstrap intervals beside them."""
-    low, high = analysis.resampled(draws, level)
+    low, high = analysis.resampled()
     place = {name: k for k, name in enumerate(analysis.rows.policies.names)}
-    units = analysis.units
+    where = [(place[p.a], place[p.b]) for p in pairs]
     return tuple(
-        replace(
-            p,
-            bootstrap=Interval(units * float(low[place[p.a], place[p.b]]), units * float(high[place[p.a], place[p.b]])),
-        )
-        for p in pairs
+        replace(p, bootstrap=Interval(float(low[ij]), float(high[ij]))) for p, ij in zip(pairs, where, strict=True)
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact
 from podium.outputs.display import percent
 
 HOLDS, OPEN, OPPOSITE = 0, 3, 4
@@ -93,5 +94,5 @@ def answer_gate(condition: Condition, probability: float, level: float, reason: 
         return GateAnswer(condition, probability, "holds", HOLDS, ())
     if probability <= 1 - surely:
         return GateAnswer(condition, probability, "the opposite holds", OPPOSITE, ())
-    limits = f"A probability between {1 - surely:.3g} and {surely:.3g} leaves it open at level {level:g}"
-    return GateAnswer(condition, probability, "cannot tell", OPEN, (limits,))
+    reason = Fact("gate open", low=1 - surely, high=surely, level=level)
+    return GateAnswer(condition, probability, "cannot tell", OPEN, (reason,))

@@ -6,34 +6,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from podium.comparison.analysis import log_warnings
-from podium.comparison.compare import compare
+from podium.comparison.compare import COMPARE, compare_with
 from podium.comparison.influence import Driver, drivers, row_influence
 from podium.comparison.result import Comparison
 from podium.comparison.scores import score
-from podium.data.columns import Floats, group_sums, tiers
-from podium.data.errors import PodiumError, count
+from podium.comparison.spectrum import spectrum_of
+from podium.data.columns import Floats, group_sums
+from podium.data.errors import count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.parts import Part
-from podium.engines.rows import Rows, open_rows
-from podium.engines.sample import SAMPLE_ROWS
+from podium.engines.rows import Rows
 from podium.estimates.baselines import constant
-from podium.estimates.estimate import TIE, engine_of, try_methods
 from podium.estimates.estimators import DRE, ESTIMATORS, LDE
+from podium.estimates.evaluate import rows_of
+from podium.estimates.options import Options
 from podium.estimates.terms import WeightSums, build_terms
 from podium.outputs.display import Block, Shown, Table, number, share
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
+from podium.theory.assumption import AssumptionCheck, check_assumption
 from podium.verdicts.gated import ALARM, Gates
+from podium.verdicts.judgement import LoggerCheck
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
-
-if TYPE_CHECKING:
-    from podium.theory.assumption import AssumptionCheck
 
 LOW_MASS = 0.1
 LOW_ESS = 20.0
@@ -203,47 +203,40 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
 
     Of a log of more than 20,000 rows, what drives each pair is looked for in its sample.
     """
+    asked = Options.of(COMPARE, options)
     alone = policies is None and not policies_in(log)
     if not alone and len(named_policies(log, policies)) > 1:
-        return diagnose_comparison(compare(log, policies, **options))
-    given = {key: options[key] for key in ("behavior", "actions", "unit", "seed") if key in options}
-    rows = open_rows(log, {"uniform": "uniform"} if alone else policies, **given, size=SAMPLE_ROWS)
+        return diagnose_comparison(compare_with(log, policies, asked))
+    rows = rows_of(log, {"uniform": "uniform"} if alone else policies, asked)
     if alone:  # a log can be looked at before there is a policy
-        return look_at(replace(rows, policies=PolicySet(())), log_warnings(rows.sample))
+        rows = replace(rows, policies=PolicySet(()))
     return look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
 
 
 def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
     """The trust panel of a comparison that has been made; of all pairs, or of those among some policies."""
-    assert result.basis is not None
     return look_at(result.basis.rows, result.warnings, result, among)
 
 
 def look_at(
-    rows: Rows,
-    warnings: tuple[str, ...],
-    result: Comparison | None = None,
-    among: Sequence[str] | None = None,
+    rows: Rows, warnings: tuple[str, ...], result: Comparison | None = None, among: Sequence[str] | None = None
 ) -> Diagnosis:
     """All that can be said of a log and its policies, and of the pairs where they were compared."""
-    from podium.theory.assumption import check_assumption
-
-    sample, policies = rows.sample, rows.policies
-    known = None if result is None or result.basis is None else result.basis.judgement.figures.get("gates")
-    gates = Gates(sample, policies) if known is None else known
-    pairs = () if result is None else tuple(check_pairs(result, gates, among))
+    logger = None if result is None else result.basis.judgement.logger
+    logger = Gates(rows.sample, rows.policies) if logger is None else logger
+    pairs = () if result is None else tuple(check_pairs(result, logger, among))
     coverage = tuple(cover(rows))
     return Diagnosis(
         log=rows.log,
         coverage=coverage,
         pairs=pairs,
         sensitivity=() if result is None else tuple(other_rankings(result)),
-        assumption=check_assumption(sample),
-        t_p=gates.t_p,
-        alarms=(*log_alarms(gates), *policy_alarms(coverage, policies), *pair_alarms(pairs)),
+        assumption=check_assumption(rows.sample),
+        t_p=logger.t_p,
+        alarms=(*log_alarms(logger), *policy_alarms(coverage, rows.policies), *pair_alarms(pairs)),
         warnings=warnings,
         details=log_details(rows),
-        engine=engine_of(rows.log),
+        engine=rows.sample.engine,
     )
 
 
@@ -313,27 +306,24 @@ def mass_on_logged(log: Log, policy: PolicyRows) -> float:
     return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
-def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = None) -> list[PairCheck]:
+def check_pairs(result: Comparison, logger: LoggerCheck, among: Sequence[str] | None = None) -> list[PairCheck]:
     """What every pair (among some policies) hangs on, in the order of the comparison."""
     basis = result.basis
-    assert basis is not None
     names = basis.policies.names
     i, j = pair_indices(len(names))
     index = {(names[a], names[b]): n for n, (a, b) in enumerate(zip(i, j, strict=True))}
-    influence = basis.judgement.figures.get("influence")
+    influence = basis.judgement.influence
     if influence is None:
-        influence = row_influence(basis.sample_main, len(basis.sample), basis.units)
+        influence = row_influence(basis.terms, len(basis.sample), basis.units)
     checks = []
     wanted = set(names if among is None else among)
     for p in result.pairs:
         if p.a not in wanted or p.b not in wanted:
             continue
-        n = index.get((p.a, p.b), index.get((p.b, p.a)))
-        assert n is not None
-        sign = 1.0 if (p.a, p.b) in index else -1.0
+        sign, n = (1.0, index[p.a, p.b]) if (p.a, p.b) in index else (-1.0, index[p.b, p.a])
         effects = influence[:, names.index(p.a)] - influence[:, names.index(p.b)]
         found = drivers(basis.sample, p.difference, effects, basis.rows.numbers + 1)
-        lde, design = float(gates.lde.empirical[n]), float(gates.lde.design[n])
+        lde, design = float(logger.lde.empirical[n]), float(logger.lde.design[n])
         checks.append(
             PairCheck(
                 a=p.a,
@@ -342,7 +332,7 @@ def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = 
                 difference=p.difference,
                 empirical_se=lde if np.isfinite(lde) else None,
                 design_se=design if np.isfinite(design) else None,
-                z_b=sign * float(gates.z_b[n]) if gates.knows != "none" else None,
+                z_b=sign * float(logger.z_b[n]) if logger.knows != "none" else None,
                 rows_to_flip=found.rows_to_flip,
                 rows=found.rows,
                 states=found.states,
@@ -352,34 +342,25 @@ def check_pairs(result: Comparison, gates: Gates, among: Sequence[str] | None = 
 
 
 def other_rankings(result: Comparison) -> list[Sensitivity]:
-    """The ranking under every method, and under other baselines for those that use one, on the sample."""
-    basis = result.basis
-    assert basis is not None
-    log, policies = basis.sample, basis.policies
+    """The ranking under every method of the paper, and under other baselines for those that use one, on the sample."""
+    log, policies, names = result.basis.sample, result.basis.policies, list(ESTIMATORS)
     learns = all(p.has_full for p in policies) and len(log) > 1 and len(log) * log.n_actions <= MOST_CELLS
-    baselines = ["mean", "state"] + (["linear"] if learns else [])
-    sign = -1.0 if result.settings["lower_is_better"] else 1.0
-    place = np.array([-result.ranking.index(name) for name in policies.names], dtype=float)
+    baselines = ["mean", "state", *(["linear"] if learns else [])]
+    place = {name: k for k, name in enumerate(result.ranking)}
+    ours = [-float(place[name]) for name in policies.names]
     found = []
-    for baseline in baselines:
-        methods = [e for e in ESTIMATORS.values() if baseline == "mean" or e.uses_baseline]
-        try:
-            results, _ = try_methods(log, policies, methods, baseline, seed=result.settings["seed"])
-        except PodiumError:  # such as a text column with too many values for a linear model
-            continue
-        for name, method in results.items():
-            tier = tiers(sign * method.centred, TIE * method.scale)
-            order = np.lexsort((-place, tier))
-            shown = baseline if method.estimator.uses_baseline else "-"
-            ranking = tuple(policies.names[k] for k in order)
-            found.append(Sensitivity(name, shown, ranking, float(score(place, -tier, ties="half"))))
+    places = spectrum_of(result, baselines, names).places
+    for p in sorted(places, key=lambda p: (baselines.index(p.baseline.replace("-", "mean")), names.index(p.estimator))):
+        ranking = sorted(p.policies, key=lambda stand: (stand.rank, place[stand.name]))
+        agreement = float(score(ours, [-float(stand.rank) for stand in p.policies], ties="half"))
+        found.append(Sensitivity(p.estimator, p.baseline, tuple(stand.name for stand in ranking), agreement))
     return found
 
 
 # --- alarms ------------------------------------------------------------------------------------------------------
 
 
-def log_alarms(gates: Gates) -> list[Alarm]:
+def log_alarms(gates: LoggerCheck) -> list[Alarm]:
     if abs(gates.t_p) <= ALARM:
         return []
     known = gates.knows != "none"

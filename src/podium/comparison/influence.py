@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats, descending, group_sums
 from podium.data.log import Log
-from podium.estimates.estimate import MethodResult
+from podium.estimates.terms import RowTerms
 
 TOP = 5
 ROUNDING = 1e-9  # relative
@@ -34,13 +34,11 @@ class Drivers:
     rows_to_flip: int | None  # the fewest rows whose removal turns the sign, to first order; None: not even all
 
 
-def row_influence(result: MethodResult, rows: int, units: float) -> Floats:
+def row_influence(terms: RowTerms, rows: int, units: float) -> Floats:
     """(N, K) how much the estimate of each policy falls when a row is left out, to first order in 1/n."""
-    assert result.terms is not None
-    influence = np.zeros((rows, len(result.values)))
-    centre = result.values - result.terms.shared
-    for part, block in result.terms.blocks():
-        influence[result.terms.rows[part]] = units * (block - centre) / max(result.rows - 1, 1)
+    kept = np.vstack([block for _, block in terms.blocks()])
+    influence = np.zeros((rows, kept.shape[1]))
+    influence[terms.rows] = units * (kept - kept.mean(axis=0)) / max(len(kept) - 1, 1)
     return influence
 
 

@@ -12,15 +12,16 @@ where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from podium.comparison.result import Comparison
+from podium.comparison.result import Comparison, Settings
 from podium.data.columns import Floats, descending, group_sums, plain
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
@@ -68,14 +69,14 @@ class Plan(Shown):
     difference: float
     pairs: tuple[PlannedPair, ...]
     log_more: tuple[LogMore, ...]
-    settings: Mapping[str, Any]
+    settings: Settings
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": self.settings.to_dict(),
             "difference": self.difference,
             "pairs": [vars(p) for p in self.pairs],
             "log_more": [
@@ -122,7 +123,7 @@ class Plan(Shown):
         return Table("What to log more of", ["", "label", "now", "best", "carries"], rows, "llrrr", notes)
 
     def blocks(self, width: int) -> list[Block]:
-        aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings['verdicts']}"
+        aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings.verdicts}"
         more = [self.log_more_table()] if self.log_more else []
         return [[repr(self.log), aim], self.pairs_table(), *more, *([note] for note in self.notes)]
 
@@ -139,7 +140,7 @@ def planning_variance(judgement: Judgement) -> Floats:
     v = np.where(judgement.usable, judgement.std_error, np.inf) ** 2
     if judgement.learned is not None:
         v = v / judgement.learned
-    steady = judgement.figures.get("steady_variance")
+    steady = judgement.steady_variance
     if steady is not None:
         v = np.where(np.isfinite(steady) & (steady > 0), v ** (1 - STEADY) * np.maximum(steady, 0) ** STEADY, v)
     return v
@@ -210,11 +211,10 @@ def make_plan(result: Comparison, difference: float) -> Plan:
             hint="name the smallest difference in reward that would matter to you.",
         )
     basis = result.basis
-    assert basis is not None
     sample, policies, judgement = basis.sample, basis.policies, basis.judgement
-    level = float(result.settings["level"])
+    level = result.settings.level
     v = planning_variance(judgement)
-    n = int(judgement.figures.get("rows", len(result.log)))
+    n = judgement.rows or len(result.log)
     now = detectable(v, level, POWERS[0])
     need = [rows_needed(n, v, difference, level, power) for power in POWERS]
     names, (i, j) = policies.names, pair_indices(len(policies))
@@ -228,13 +228,13 @@ def make_plan(result: Comparison, difference: float) -> Plan:
         known = [None if not np.isfinite(x[p]) or x[p] > 1e15 else int(x[p]) for x in need]
         pairs.append(PlannedPair(a, b, float(now[p]) if np.isfinite(now[p]) else None, known[0], known[1], verdict))
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
-    notes = ["The rows needed presume that more rows are logged as these were."]
-    notes += [f"Some pairs have no plan. {why}." for why in sorted(set(judgement.silent) - {""})]
+    notes = [Fact("logged as before")]
+    notes += [Fact("pairs without plan", why=why) for why in sorted(set(judgement.silent) - {""})]
     more: tuple[LogMore, ...] = ()
     if len(policies) * len(sample) * sample.n_actions <= MOST_CELLS:
         more = what_to_log(sample, policies, undecided)
     else:
-        notes.append("What to log more of is not worked out for so many rows and actions.")
+        notes.append(Fact("plan too large"))
     if undecided and not all(p.has_full for p in policies):
-        notes.append("What to log more of cannot be said: some policies are known only at the logged actions.")
+        notes.append(Fact("plan needs policies"))
     return Plan(result.log, float(difference), tuple(pairs), more, result.settings, tuple(notes))

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.data.errors import PodiumError
+from podium.data.facts import Fact, fact_dict
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
-from podium.estimates.estimate import MethodResult
+from podium.estimates.options import Options
+from podium.estimates.results import MethodResult
+from podium.estimates.terms import RowTerms
 from podium.outputs.display import Block, Shown, Table, number, percent
 from podium.policies import PolicySet
+from podium.verdicts.judge import PROCEDURES
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
@@ -77,8 +81,9 @@ class Basis:
     rows: Rows
     judgement: Judgement
     main: MethodResult  # on all rows
-    sample_main: MethodResult  # on the sample, with its row terms
+    terms: RowTerms  # of the main method, on the sample
     units: float  # turns differences of the main method's scores into rewards
+    options: Options
 
     @property
     def sample(self) -> Log:
@@ -100,9 +105,40 @@ class Ranked:
     rank_low: int
     rank_high: int
     score: float
-    p_best: float
+    p_best: float | None  # None where nothing is known
     regret: float | None  # expected loss of choosing it rather than the best
     estimates: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a comparison was made."""
+
+    estimator: str  # what ranks
+    baseline: str
+    level: float
+    engine: str
+    verdicts: str  # the procedure that judges
+    assumes: str
+    multiplicity: str
+    normalize: str
+    duplicates: str
+    unit: str | None
+    lower_is_better: bool
+    bootstrap: int
+    seed: int
+    proxies: tuple[str, ...]  # policies that are scores which stand for probabilities
+    notes: tuple[str, ...]
+    kernel: str | None = None  # of continuous actions
+    bandwidth: tuple[float, ...] | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of JSON."""
+        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        return {name: value for name, value in lists.items() if value is not None or name == "unit"}
 
 
 class Shows(Protocol):
@@ -121,12 +157,12 @@ class Comparison(Shown):
 
     shows: ClassVar[Shows]
     log: Log | ScannedLog
-    settings: Mapping[str, Any]
+    settings: Settings
     policies: tuple[Ranked, ...]
     pairs: tuple[Pair, ...]
     unavailable: Mapping[str, str]
     warnings: tuple[str, ...]
-    basis: Basis | None = None
+    basis: Basis
 
     @property
     def ranking(self) -> list[str]:
@@ -140,13 +176,13 @@ class Comparison(Shown):
     @property
     def unit(self) -> str:
         """What differences are in: reward, or scores where proxies stand for probabilities."""
-        scores = self.settings["proxies"] and any(p.path in ("LDE", "DiM") for p in self.pairs)
+        scores = self.settings.proxies and any(p.path in ("LDE", "DiM") for p in self.pairs)
         return "as scores, which have no unit" if scores else "in units of reward"
 
     @property
     def sample(self) -> dict[str, int] | None:
         """How many rows of how many certainty comes from; None where it comes from all of them."""
-        if self.basis is None or self.basis.rows.whole:
+        if self.basis.rows.whole:
             return None
         return {"rows": len(self.basis.sample), "of": len(self.log)}
 
@@ -169,15 +205,14 @@ class Comparison(Shown):
 
     def gate(self, condition: str) -> GateAnswer:
         """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
-        assert self.basis is not None
         wanted = parse_gate(condition, self.ranking)
         names, judgement = self.basis.policies.names, self.basis.judgement
         i, j = names.index(wanted.better), names.index(wanted.other)
         n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
-        side = (1 if i < j else -1) * (-1 if self.settings["lower_is_better"] else 1)
+        side = (1 if i < j else -1) * (-1 if self.settings.lower_is_better else 1)
         above = float(judgement.p_above(side * wanted.margin)[n])
-        reason = "" if judgement.usable[n] else judgement.silent[n] or "Nothing is known of this pair"
-        return answer_gate(wanted, above if side > 0 else 1 - above, float(self.settings["level"]), reason)
+        reason = "" if judgement.usable[n] else judgement.silent[n] or Fact("nothing known")
+        return answer_gate(wanted, above if side > 0 else 1 - above, self.settings.level, reason)
 
     @cached_property
     def insights(self) -> Any:
@@ -199,7 +234,7 @@ class Comparison(Shown):
             entry: dict[str, Any] = {
                 "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
                 "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
-                "reasons": list(p.reasons), "source": p.source,
+                "reasons": list(p.reasons), "reason_facts": [fact_dict(r) for r in p.reasons], "source": p.source,
             }  # fmt: skip
             if p.bootstrap is not None:
                 entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
@@ -207,7 +242,7 @@ class Comparison(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": self.settings.to_dict(),
             "policies": [
                 {
                     "name": p.name, "rank": p.rank, "rank_low": p.rank_low, "rank_high": p.rank_high,
@@ -219,6 +254,7 @@ class Comparison(Shown):
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
             "warnings": list(self.warnings),
+            "warning_facts": [fact_dict(w) for w in self.warnings],
         }  # fmt: skip
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -230,17 +266,13 @@ class Comparison(Shown):
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
-        by = (
-            s["estimator"]
-            if s["estimator"] in ("posterior", "gated", "doubly robust")
-            else f"{s['estimator']} with baseline {s['baseline']}"
-        )
+        by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
         lines = [
             repr(self.log),
-            f"Ranked by {by}" + (", lower is better" if s["lower_is_better"] else ""),
-            f"Verdicts: {s['verdicts']} at level {s['level']:g}, {s['multiplicity']}",
-            f"Assumes that {s['assumes']}",
-            *s["notes"],
+            f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
+            f"Verdicts: {s.verdicts} at level {s.level:g}, {s.multiplicity}",
+            f"Assumes that {s.assumes}",
+            *s.notes,
         ]
         if self.log.distinct < len(self.log):
             rules = {
@@ -248,17 +280,16 @@ class Comparison(Shown):
                 "latest": "every method keeps the latest row",
                 "all": "every method keeps every draw",
             }
-            lines.append(f"Repeated (state, action): {rules[s['duplicates']]}")
-        if s["unit"] is not None:
-            lines.append(f"Rows of one {s['unit']} depend on each other: standard errors are clustered")
-        proxies = s["proxies"]
-        if proxies:
-            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(proxies))
+            lines.append(f"Repeated (state, action): {rules[s.duplicates]}")
+        if s.unit is not None:
+            lines.append(f"Rows of one {s.unit} depend on each other: standard errors are clustered")
+        if s.proxies:
+            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(s.proxies))
         return lines
 
     def ranking_table(self) -> Table:
         methods = list(self.policies[0].estimates)
-        main = self.settings["estimator"]
+        main = self.settings.estimator
         methods.sort(key=lambda m: m != main)
         rows = [
             [rank_text(p), p.name, *(number(p.estimates[m]) for m in methods), percent(p.p_best)] for p in self.policies
@@ -280,7 +311,7 @@ class Comparison(Shown):
         ]
         notes = [
             f"by: V(a) - V(b) {self.unit}"
-            + (", so negative is better here" if self.settings["lower_is_better"] else "")
+            + (", so negative is better here" if self.settings.lower_is_better else "")
             + ". 'cannot tell' is an answer: log more, or accept the risk."
         ]
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
@@ -288,20 +319,19 @@ class Comparison(Shown):
 
     @property
     def level_text(self) -> str:
-        return f"{100 * self.settings['level']:g}%"
+        return f"{100 * self.settings.level:g}%"
 
     def bootstrap_table(self) -> Table:
         """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
         rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
         notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
-        method = self.basis.main.estimator.name if self.basis is not None else "LDE"
-        title = f"Paired bootstrap of {method}, {self.settings['bootstrap']} draws"
+        title = f"Paired bootstrap of {self.basis.main.estimator.name}, {self.settings.bootstrap} draws"
         columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
     def blocks(self, width: int) -> list[Block]:
         warnings = [[f"Warning: {w}"] for w in self.warnings]
-        more = [self.bootstrap_table()] if self.settings["bootstrap"] else []
+        more = [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
     def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:

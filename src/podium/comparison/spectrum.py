@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podium.comparison.compare import rank_scores
 from podium.comparison.result import Comparison
 from podium.data.errors import BaselineRefused, PodiumError, Unavailable
+from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows
-from podium.engines.sample import SAMPLE_ROWS
+from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
-from podium.estimates.estimate import TIE, MethodResult, check_level, check_seed, try_methods
 from podium.estimates.estimators import Estimator, find_estimators
-from podium.estimates.passes import run_methods
+from podium.estimates.evaluate import rows_of
+from podium.estimates.methods import run_methods
+from podium.estimates.options import Options
+from podium.estimates.results import TIE, MethodResult
 from podium.outputs.display import Block, Shown, Table, number
 from podium.version import VERSION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WEIGHTINGS = (
-    "none",
-    "pi",
-    "shrunk",
-    "self-normalised",
-    "pi/p",
-)  # of the reward: from the model alone to the full ratio
+WEIGHTINGS = ("none", "pi", "shrunk", "self-normalised", "pi/p")  # from the model alone to the full ratio
+SPECTRUM = ("level", "unit", "lower_is_better", "behavior", "actions", "seed", "sample_rows")
 CELL, LEFT = 19, 34  # columns of a terminal for a policy, and for what names a method
-Ran: TypeAlias = tuple[dict[str, MethodResult], dict[str, str]]  # by method: what it found, or why it cannot be used
-Run: TypeAlias = Callable[[Sequence[Estimator], Any], Ran]
 
 
 def weighting_of(estimator: Estimator) -> str:
@@ -173,12 +167,7 @@ class Spectrum(Shown):
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to keep in mind of the methods on the map."""
-        if not any(p.weighting == "shrunk" for p in self.places):
-            return ()
-        return (
-            "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking "
-            "round; hold them against DRE.",
-        )
+        return (Fact("shrunk weights"),) if any(p.weighting == "shrunk" for p in self.places) else ()
 
     def notes(self) -> list[str]:
         notes = [f"Ranked first: {', '.join(self.firsts())}.", *self.gaps(), *self.cautions]
@@ -231,23 +220,18 @@ def spectrum(
     policies: Any = None,
     baselines: Sequence[Any] = ("mean", "linear"),
     estimators: Any = "all",
-    *,
-    level: float = 0.95,
-    unit: str | None = None,
-    lower_is_better: bool = False,
-    behavior: Any = None,
-    actions: Sequence[Any] = (),
-    seed: int = 0,
+    **options: Any,
 ) -> Spectrum:
     """Every method on the map baseline (none, mean, model) x weighting (none, pi, shrunk, self-normalised, pi/p).
 
     Parameters
     ----------
-    log, policies, behavior, actions, unit, lower_is_better, seed : as in `podium.compare`
+    log, policies : as in `podium.compare`
     baselines : for the methods that use one, in the order of the map; a baseline that a log does not allow is named
         with the reason
     estimators : names of methods; "all" for the whole family
-    level : of the intervals of values
+    options : `level` (of the intervals of values), `unit`, `lower_is_better`, `behavior`, `actions`, `seed` and
+        `sample_rows` of `podium.compare`
 
     Examples
     --------
@@ -257,79 +241,69 @@ def spectrum(
     >>> found.first, found.place("SNIPS").policies[0].value
     ({'a': 12, 'b': 0}, 0.95)
     """
-    check_level(level)
-    check_seed(seed)
+    asked = Options.of(SPECTRUM, options)
     methods = find_estimators(estimators)
     wanted = list(baselines) if isinstance(baselines, Sequence) and not isinstance(baselines, str) else [baselines]
     for baseline in wanted:
         check_baseline(baseline)
-    rows = open_rows(log, policies, behavior, actions, unit, seed, size=SAMPLE_ROWS)
-    run: Run = partial(run_methods, rows, seed=seed)
-    names = rows.policies.names
-    places, missing = chart(run, methods, wanted, names, lower_is_better, level)
+    rows = rows_of(log, policies, asked)
+    places, missing = chart(rows, methods, wanted, asked)
     if not places:
         raise PodiumError(missing[0].reason, hint="no method can be used on this log.")
     settings = {
         "baselines": [describe_baseline(b) for b in wanted],
-        "level": float(level),
-        "lower_is_better": lower_is_better,
+        "level": float(asked.level),
+        "lower_is_better": asked.lower_is_better,
         "unit": rows.log.header("unit") if rows.sample.units is not None else None,
-        "seed": seed,
+        "seed": asked.seed,
     }
-    return Spectrum(rows.log, names, places, missing, settings, rows.policies.warnings)
+    return Spectrum(rows.log, rows.policies.names, places, missing, settings, rows.policies.warnings)
 
 
-def spectrum_of(result: Comparison) -> Spectrum:
+def spectrum_of(result: Comparison, baselines: Sequence[Any] = ("mean", "linear"), estimators: Any = "all") -> Spectrum:
     """The map of a comparison's own log and policies; of its sample where the log is large."""
-    assert result.basis is not None
-    log, policies, s = result.basis.sample, result.basis.policies, result.settings
-    run = partial(try_methods, log, policies, seed=s["seed"])
-    lower = bool(s["lower_is_better"])
-    places, missing = chart(run, find_estimators("all"), ["mean", "linear"], policies.names, lower, float(s["level"]))
-    return Spectrum(log, policies.names, places, missing, s, ())
+    rows, options = result.basis.rows.sample_alone, result.basis.options
+    plain = Options(level=options.level, lower_is_better=options.lower_is_better, seed=options.seed)
+    places, missing = chart(rows, find_estimators(estimators), baselines, plain)
+    return Spectrum(rows.log, rows.policies.names, places, missing, result.settings.to_dict(), ())
 
 
 def chart(
-    run: Run,
-    methods: Sequence[Estimator],
-    baselines: Sequence[Any],
-    names: Sequence[str],
-    lower_is_better: bool,
-    level: float,
+    rows: Rows, methods: Sequence[Estimator], baselines: Sequence[Any], options: Options
 ) -> tuple[tuple[Place, ...], tuple[Missing, ...]]:
     """Every method with every baseline that it can have, and the reason for each that cannot be had."""
-    sign = -1.0 if lower_is_better else 1.0
     places: list[Place] = []
     missing: list[Missing] = []
     for baseline in (None, *baselines):
         label = "-" if baseline is None else describe_baseline(baseline)
         some = [e for e in methods if e.uses_baseline == (baseline is not None)]
+        asked = options if baseline is None else replace(options, baseline=baseline)
         try:
-            results, reasons = run(some, "mean" if baseline is None else baseline) if some else ({}, {})
+            results, reasons = run_methods(rows, some, asked)
         except (Unavailable, BaselineRefused) as error:  # such as policies that are known only at the logged actions
             missing += [Missing(e.name, label, error.message) for e in some]
             continue
-        row = [place_of(label, r, names, sign, level) for r in results.values()]
+        row = [place_of(label, r, rows.policies.names, options) for r in results.values()]
         places += sorted(row, key=lambda p: WEIGHTINGS.index(p.weighting))
         missing += [Missing(name, label, reason) for name, reason in reasons.items()]
     modelled = any(p.weighting == "none" for p in places)  # then nobody asks for the mean as a model
     return tuple(places), tuple(m for m in missing if not (modelled and m.estimator == "DirectModel"))
 
 
-def place_of(baseline: str, result: MethodResult, names: Sequence[str], sign: float, level: float) -> Place:
+def place_of(baseline: str, result: MethodResult, names: Sequence[str], options: Options) -> Place:
     """A method's values with ranks and intervals."""
+    from scipy.special import stdtrit
+
+    sign = -1.0 if options.lower_is_better else 1.0
     order, ranks = rank_scores((sign * result.centred).tolist(), TIE * result.scale)
     rank = dict(zip(order, ranks, strict=True))
-    errors = result.value_error
     reach = np.full(len(names), np.nan)
-    if errors is not None and result.samples > 1:
-        from scipy.special import stdtrit
-
-        reach = np.asarray(stdtrit(result.freedom, (1 + level) / 2))
+    if result.samples > 1:
+        reach = np.asarray(stdtrit(result.freedom, (1 + options.level) / 2))
     stands = []
     for k, name in enumerate(names):
-        value, error = float(result.values[k]), np.nan if errors is None else float(errors[k])
+        value, error = float(result.values[k]), float(result.value_error[k])
         around = (error, value - reach[k] * error, value + reach[k] * error)
         stands.append(Stand(name, value, rank[k], *(float(x) if np.isfinite(x) else None for x in around)))
     e = result.estimator
-    return Place(e.name, baseline, weighting_of(e), tuple(stands), e.caution)
+    return Place(e.name, baseline, weighting_of(e), tuple(stands), e.caution or "")

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.analysis import needs_all_at_once
 from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows
-from podium.engines.sample import SAMPLE_ROWS
-from podium.estimates.baselines import describe_baseline, take_baseline
-from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, engine_of
+from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
+from podium.estimates.evaluate import rows_of
+from podium.estimates.methods import prepare
 from podium.estimates.moments import GroupSums, merge
-from podium.estimates.terms import row_terms
+from podium.estimates.options import Options
+from podium.estimates.results import TIE
 from podium.outputs.display import Block, Shown, Table, label_text, number, share
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 
 SHOWN = 20
+STATES = ("normalize", "duplicates", "lower_is_better", "behavior", "actions", "seed", "sample_rows")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,14 +130,9 @@ def compare_states(
     estimator: str | Estimator = "LDE",
     baseline: Any = "mean",
     *,
-    normalize: str = "rows",
-    duplicates: str | None = None,
     true_values: Any = None,
     delta: float = 0.0,
-    lower_is_better: bool = False,
-    behavior: Any = None,
-    actions: Sequence[Any] = (),
-    seed: int = 0,
+    **options: Any,
 ) -> StateComparison:
     """Compare policies state by state.
 
@@ -151,6 +146,7 @@ def compare_states(
         to K values; then `share_below_minus_delta` is the share of (state, pair) whose product of estimated and
         true difference is <= -delta (Theorem 3's misprediction; for delta = 0, whose product is negative)
     delta : the misprediction threshold
+    options : `normalize`, `duplicates`, `lower_is_better`, `behavior`, `actions`, `seed`, `sample_rows` of `compare`
 
     Examples
     --------
@@ -161,55 +157,50 @@ def compare_states(
     """
     method = find_estimator(estimator)
     refuse_ratios(method)
-    check_choice("normalize", normalize, NORMALIZE)
-    check_choice("duplicates", duplicates, (None, *DUPLICATES))
-    check_seed(seed)
+    asked = Options.of(STATES, options, estimator=method, baseline=baseline)
     if not delta >= 0:
-        raise PodiumError(
-            f"delta must not be negative; it is {delta!r}",
-            hint="it is a threshold on a product of differences.",
-        )
-    at_once = needs_all_at_once(log, baseline, normalize, policies)
-    rows = open_rows(log, policies, behavior, actions, None, seed, size=SAMPLE_ROWS, at_once=at_once)
-    shown, log, resolved = rows.log, rows.sample, rows.policies
-    terms = row_terms(
-        log,
-        resolved,
-        method,
-        take_baseline(baseline, rows.drawn),
-        normalize=normalize,
-        duplicates=duplicates,
-        seed=seed,
-    )
-    states = log.state_codes[terms.rows]
-    sums = merge(GroupSums.of(block, states[part], log.n_states) for part, block in terms.blocks())
-    shared = np.full(log.n_states, terms.shared)
+        hint = "it is a threshold on a product of differences."
+        raise PodiumError(f"delta must not be negative; it is {delta!r}", hint=hint)
+    rows = rows_of(log, policies, asked)
+    sample, names = rows.sample, rows.policies.names
+    terms = prepare(rows, method, asked).terms(rows.sample_part)
+    states = sample.state_codes[terms.rows]
+    sums = merge(GroupSums.of(block, states[part], sample.n_states) for part, block in terms.blocks())
+    shared = np.full(sample.n_states, terms.shared)
     if terms.per_policy is None:
-        shared = group_sums(states, terms.baseline, log.n_states) / sums.sizes
+        shared = group_sums(states, terms.baseline, sample.n_states) / sums.sizes
     # Row terms carry the weights of an average over rows (1) or states (n / S per state).
-    per_state = sums.sizes if normalize == "rows" else np.full(log.n_states, len(states) / log.n_states)
-    corrections = sums.sums / per_state[:, None]
-    values = corrections + shared[:, None]
-    left, right = pair_indices(len(resolved))
+    whole = asked.normalize == "rows"
+    corrections = sums.sums / (sums.sizes[:, None] if whole else len(states) / sample.n_states)
+    left, right = pair_indices(len(names))
     gaps = gaps_of(corrections, left, right, TIE)
-    share = None
+    mispredicted = None
     if true_values is not None:
-        truth = check_truth(true_values, log.state_labels, len(resolved))
+        truth = check_truth(true_values, sample.state_labels, len(names))
         products = gaps * (truth[:, left] - truth[:, right])
-        share = float(np.mean(products <= -delta if delta > 0 else products < 0))
-    signs = np.sign(gaps) * (-1 if lower_is_better else 1)
-    settings = state_settings(method, baseline, normalize, duplicates, delta, lower_is_better, engine_of(shown), seed)
+        mispredicted = float(np.mean(products <= -delta if delta > 0 else products < 0))
+    signs = np.sign(gaps) * (-1 if asked.lower_is_better else 1)
+    settings = {
+        "estimator": method.name,
+        "baseline": describe_baseline(baseline),
+        "normalize": asked.normalize,
+        "duplicates": asked.duplicates or method.duplicates,
+        "delta": delta,
+        "lower_is_better": asked.lower_is_better,
+        "engine": sample.engine,
+        "seed": asked.seed,
+    }
     return StateComparison(
-        log=shown,
-        sample=None if rows.whole else len(log),
-        policies=resolved.names,
-        states=tuple(log.state_labels),
+        log=rows.log,
+        sample=None if rows.whole else len(sample),
+        policies=names,
+        states=tuple(sample.state_labels),
         rows=sums.sizes,
-        values=values,
+        values=corrections + shared[:, None],
         signs=signs,
-        share_below_minus_delta=share,
+        share_below_minus_delta=mispredicted,
         settings=settings,
-        warnings=resolved.warnings,
+        warnings=rows.policies.warnings,
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
     )
@@ -229,28 +220,6 @@ def refuse_ratios(method: Estimator) -> None:
             f"{method.name} is a ratio over the whole log, and has no values of single states",
             hint=f"use {method.counterpart.name}.",
         )
-
-
-def state_settings(
-    method: Estimator,
-    baseline: Any,
-    normalize: str,
-    duplicates: str | None,
-    delta: float,
-    lower_is_better: bool,
-    engine: str,
-    seed: int,
-) -> dict[str, Any]:
-    return {
-        "estimator": method.name,
-        "baseline": describe_baseline(baseline),
-        "normalize": normalize,
-        "duplicates": duplicates or method.duplicates,
-        "delta": delta,
-        "lower_is_better": lower_is_better,
-        "engine": engine,
-        "seed": seed,
-    }
 
 
 def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Floats:

@@ -26,18 +26,11 @@ from podium.comparison.result import Comparison
 from podium.data.columns import Codes, Floats, factorize, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows
 from podium.data.log import LARGEST, SMALLEST, Log
-from podium.estimates.baselines import (
-    FOLDS,
-    KnownAverages,
-    LeastSquares,
-    clone,
-    describe_baseline,
-    state_features,
-    takes_actions,
-)
-from podium.estimates.estimate import Estimates
-from podium.estimates.estimate import evaluate as evaluate_policies
+from podium.estimates.baselines import KnownAverages, describe_baseline, takes_actions
 from podium.estimates.estimators import find_estimators
+from podium.estimates.evaluate import Estimates
+from podium.estimates.evaluate import evaluate as evaluate_policies
+from podium.estimates.learned import FOLDS, LeastSquares, clone, state_features
 from podium.policies.drafts import Policy
 
 __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]
@@ -334,11 +327,16 @@ class ContinuousLog:
         if isinstance(known, KnownAverages):
             notes.append(AIM)
         result = retold(result, notes, self.log)
-        settings = {**result.settings, **self.smoothing(kernel, bandwidth)}
-        settings["assumes"] = in_densities(settings["assumes"])
-        settings["notes"] = [in_densities(note) for note in settings["notes"]]
-        if self.densities is not None and UNKNOWN in settings["notes"]:
-            settings["notes"][settings["notes"].index(UNKNOWN)] = UNUSED
+        told = [in_densities(note) for note in result.settings.notes]
+        if self.densities is not None:
+            told = [UNUSED if note == UNKNOWN else note for note in told]
+        settings = replace(
+            result.settings,
+            assumes=in_densities(result.settings.assumes),
+            notes=tuple(told),
+            kernel=kernel,
+            bandwidth=tuple(self.bandwidths(bandwidth, kernel).tolist()),
+        )
         reasons = {method: in_densities(reason) for method, reason in result.unavailable.items()}
         return replace(result, settings=settings, unavailable=reasons)
 

@@ -11,8 +11,10 @@ SENTENCES: dict[str, str] = {
     # why no claim may be made of a pair
     "logger seeks reward": "The logger seems to seek reward (T_p = {t_p:.1f}), and DRE cannot correct for it: {lacks}",
     "logger seeks reward, unknown": "The logger seems to seek reward, and its probabilities are not known in full",
-    "logger seeks reward, opposed": "The logger seems to seek reward, and a doubly robust estimate points the other way",
-    "logger seeks reward by estimate": "The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f}), "
+    "logger seeks reward, opposed": "The logger seems to seek reward, and a doubly robust estimate points the other "
+    "way",
+    "logger seeks reward by estimate": "The logger seems to seek reward by the estimated propensities (T_p = "
+    "{t_p:.1f}), "
     "and {why}",
     "few distinct rows": "Fewer than {least} distinct rows, and DRE cannot step in: {lacks}",
     "LDE and DRE disagree": "LDE and DRE disagree, and DRE alone would claim too much: {lacks}",
@@ -42,7 +44,8 @@ SENTENCES: dict[str, str] = {
     "no propensities": "Without propensities it is assumed that logging did not seek reward",
     "propensities at logged actions": "Only the propensities of logged actions are known; they serve to watch for "
     "loggers that seek reward",
-    "policies at logged actions": "Some policies are known only at the logged actions; what they do elsewhere is bounded",
+    "policies at logged actions": "Some policies are known only at the logged actions; what they do elsewhere is "
+    "bounded",
     "errors from weights": "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are",
     "estimate used": "The estimated propensities are taken for the logger's habits, which assumes that {assumes}",
     "estimate not used": "The verdicts do without the estimated propensities, which serve IPS and DRE and can only "
@@ -56,7 +59,8 @@ SENTENCES: dict[str, str] = {
     # what a log is too thin for
     "policy never logged": "Policy {policy!r} never plays an action that was logged; what is said of it rests on other "
     "actions",
-    "actions never logged": "Of {actions:,} actions {unseen:,} were never logged; their rewards are guessed from others",
+    "actions never logged": "Of {actions:,} actions {unseen:,} were never logged; their rewards are guessed from "
+    "others",
     "few states": "The log has {states} and says little of any other",
     "one action per state": "In every state only one action was logged, so actions are compared across states",
     # warnings
@@ -66,12 +70,14 @@ SENTENCES: dict[str, str] = {
     "and show no spread.",
     "shrinks weights": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "
     "round; hold it against DRE.",
-    "shrinks unevenly": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "
+    "shrinks unevenly": "{method} shrinks large weights, of each policy by another share, so that it can turn a "
+    "ranking "
     "round; hold it against DRE. Here it takes {most} of the weight of {policy!r} and {least} of that of {other!r}.",
     "shrinks evenly": "{method} shrinks large weights, which can turn a ranking round; hold it against DRE. Here it "
     "takes {share} of the weight of every policy.",
     "ranks by a model": "{method} ranks by the reward model alone: where the model errs, no logged reward corrects it.",
-    "shrunk weights": "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking "
+    "shrunk weights": "Methods with shrunk weights shrink each policy by another share, so that they can turn a "
+    "ranking "
     "round; hold them against DRE.",
     # plans
     "logged as before": "The rows needed presume that more rows are logged as these were.",
@@ -96,10 +102,6 @@ class Fact(str):
         fact.code, fact.fields = code, fields
         return fact
 
-    def to_dict(self) -> dict[str, Any]:
-        """The content of JSON: {"code", "text"} and the figures."""
-        return {"code": self.code, "text": str(self), **self.fields}
-
     def __reduce__(self) -> tuple[Any, ...]:
         return restored, (self.code, self.fields)
 
@@ -107,3 +109,10 @@ class Fact(str):
 def restored(code: str, fields: dict[str, Any]) -> Fact:
     """A fact as it was before it was sent to another process."""
     return Fact(code, **fields)
+
+
+def fact_dict(text: str) -> dict[str, Any]:
+    """The content of JSON: {"code", "text"} and the figures; a text that is no fact has no code."""
+    if not isinstance(text, Fact):
+        return {"code": None, "text": text}
+    return {"code": text.code, "text": str(text), **text.fields}

@@ -102,6 +102,15 @@ class Rows:
         units = None if self.sample.units is None else factorize(self.sample.units)[0]
         return Part(self.numbers, self.sample, self.policies, latest_rows(self.sample), units)
 
+    @cached_property
+    def sample_alone(self) -> Rows:
+        """The sample as a log of its own."""
+        if self.whole:
+            return self
+        groups = 0 if self.sample_part.units is None else int(self.sample_part.units.max()) + 1
+        part = replace(self.sample_part, rows=np.arange(len(self.sample)))
+        return Rows(self.sample, self.sample, self.policies, WholeRows(part), groups)
+
     @property
     def all_at_once(self) -> Part:
         """All rows as one part, for what was opened so (`open_rows`, at_once)."""

@@ -34,9 +34,9 @@ from podium.episodes.recordings import Episode, as_episodes
 from podium.episodes.rollouts import record
 from podium.episodes.steps import read
 from podium.episodes.trajectories import trajectory_terms
-from podium.estimates.estimate import Estimates
-from podium.estimates.estimate import evaluate as evaluate_policies
 from podium.estimates.estimators import EPISODIC, find_estimators
+from podium.estimates.evaluate import Estimates
+from podium.estimates.evaluate import evaluate as evaluate_policies
 from podium.policies.drafts import Policy
 
 __all__ = ["Episode", "EpisodeLog", "Interactions", "compare", "evaluate", "log_proxy", "read", "record"]

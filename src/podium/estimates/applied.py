@@ -142,7 +142,9 @@ def apply_baseline(spec: Any, rows: Rows, latest: bool, seed: int) -> AppliedBas
     if isinstance(spec, KnownAverages):
         return Held(np.arange(len(rows)), BaselineRows(spec.logged, averages=spec.averages))
     if isinstance(spec, str) and spec == "state":
-        return Held(np.arange(len(rows)), BaselineRows(neighbour_means(rows.sample))) if rows.whole else SameState.of(rows)
+        return (
+            Held(np.arange(len(rows)), BaselineRows(neighbour_means(rows.sample))) if rows.whole else SameState.of(rows)
+        )
     if isinstance(spec, str) or (hasattr(spec, "fit") and hasattr(spec, "predict")):
         model = LeastSquares() if isinstance(spec, str) else spec
         if not rows.whole:

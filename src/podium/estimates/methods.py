@@ -167,9 +167,7 @@ def with_baseline(
     return method
 
 
-def prepare_all(
-    rows: Rows, estimators: Iterable[Estimator], options: Options
-) -> tuple[list[Method], dict[str, str]]:
+def prepare_all(rows: Rows, estimators: Iterable[Estimator], options: Options) -> tuple[list[Method], dict[str, str]]:
     """Every method that can be used, and the reason for each that cannot."""
     methods: list[Method] = []
     unavailable: dict[str, str] = {}
@@ -181,9 +179,9 @@ def prepare_all(
     return complete(rows, methods, unavailable), unavailable
 
 
-def complete(rows: Rows, methods: Sequence[Method], unavailable: dict[str, str]) -> list[Method]:
+def complete(rows: Rows, methods: Sequence[Method], unavailable: dict[str, str] | None = None) -> list[Method]:
     """The methods with all that the sample shows of them; those that divide by the sums of their weights with these,
-    by a pass of their own."""
+    by a pass of their own. What cannot be used is noted as unavailable, or raised."""
     dividing = tuple(m for m in methods if m.estimator.self_normalized)
     sums: dict[str, WeightSums] = {}
     if dividing:
@@ -196,6 +194,8 @@ def complete(rows: Rows, methods: Sequence[Method], unavailable: dict[str, str])
             method = replace(method, weights=sums.get(method.estimator.name))
             terms = method.terms(rows.sample_part)
         except Unavailable as error:
+            if unavailable is None:
+                raise
             unavailable[method.estimator.name] = error.message
             continue
         ready.append(
@@ -289,7 +289,9 @@ def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> Meth
         resolve_near(gaps, spread, wanted.near, sums.near.mean - turned, near)
     shared, size = method.shared or 0.0, np.sqrt(mean**2 + sums.moments.squares / n)
     values = shared + (mean if method.level is None else method.level)
-    error = error_of(without_noise(np.sqrt(own), (0.0 if method.size is None else method.size) * np.sqrt(n)), n, samples)
+    error = error_of(
+        without_noise(np.sqrt(own), (0.0 if method.size is None else method.size) * np.sqrt(n)), n, samples
+    )
     removed = None
     if sums.before is not None and sums.weights is not None:
         lost = sums.before - sums.weights.total
@@ -306,7 +308,7 @@ def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> Meth
         value_error=error if method.effective is None else np.where(method.effective < FEW, np.nan, error),
         removed=removed,
         effective=method.effective,
-        pieces=None if pieces is None else pieces.present(),
+        pieces=None if pieces is None else pieces.present().moved(-shift),
         weights=sums.weights,
     )
 

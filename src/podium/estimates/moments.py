@@ -76,6 +76,10 @@ class GroupSums:
         held = self.sizes > 0
         return GroupSums(self.sizes[held], self.sums[held])
 
+    def moved(self, step: Floats) -> GroupSums:
+        """The sums of terms (K,) that are all larger by a step."""
+        return GroupSums(self.sizes, self.sums + self.sizes[:, None] * step)
+
     def scatter(self) -> Floats:
         """Scatter (K, K) of the groups' deviations from what their size leads to expect."""
         mean = self.sums.sum(axis=0) / self.sizes.sum()

@@ -115,12 +115,14 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{max(0, digits - max(0, size))}f}"
 
 
-def percent(probability: float) -> str:
-    """A probability that never claims certainty.
+def percent(probability: float | None) -> str:
+    """A probability that never claims certainty; a dash where it is not known.
 
-    >>> percent(0.5), percent(0.125), percent(0.987), percent(0.999), percent(0.99996), percent(0.0)
-    ('50%', '13%', '98.7%', '99.9%', '>99.9%', '<0.1%')
+    >>> percent(0.5), percent(0.125), percent(0.987), percent(0.999), percent(0.99996), percent(0.0), percent(None)
+    ('50%', '13%', '98.7%', '99.9%', '>99.9%', '<0.1%', '-')
     """
+    if probability is None:
+        return "-"
     share = round(100 * probability, 9)  # so that rounding does not lead past a limit
     if share > 99.9:
         return ">99.9%"

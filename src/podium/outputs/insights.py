@@ -62,7 +62,6 @@ class Insights:
 
     @property
     def basis(self) -> Basis:
-        assert self.result.basis is not None
         return self.result.basis
 
     @property
@@ -185,8 +184,7 @@ class Insights:
 
     def _state_sums(self, pairs: Sequence[tuple[str, str]]) -> tuple[Floats, Floats]:
         """(S, P) sums over the rows of each state of the differences of pairs, and (S,) the rows."""
-        terms, log, names = self.basis.sample_main.terms, self.sample, self.basis.policies.names
-        assert terms is not None
+        terms, log, names = self.basis.terms, self.sample, self.basis.policies.names
         codes = log.state_codes[terms.rows]
         sums = np.zeros((log.n_states, len(pairs)))
         for part, block in terms.blocks([(names.index(a), names.index(b)) for a, b in pairs]):
@@ -205,7 +203,7 @@ class Insights:
     @cached_property
     def judged_rows(self) -> int:
         """The rows that the plan counts from."""
-        return int(self.basis.judgement.figures.get("rows", len(self.result.log)))
+        return self.basis.judgement.rows or len(self.result.log)
 
     def open_pairs(self, most: int) -> list[Pair]:
         """Undecided pairs, those of the first policies first; where all are decided, the closest pairs."""

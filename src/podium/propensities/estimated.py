@@ -20,7 +20,7 @@ from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.errors import MissingExtra, PodiumError
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
-from podium.estimates.baselines import clone
+from podium.estimates.learned import clone
 from podium.outputs.display import Shown, Table, number, share
 from podium.policies.forms import call
 from podium.propensities.belief import HIDDEN, Belief, assess

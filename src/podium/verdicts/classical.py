@@ -6,8 +6,8 @@ import numpy as np
 
 from podium.data.columns import Floats
 from podium.data.facts import Fact
-from podium.estimates.results import FEW, TIE, MethodResult
 from podium.estimates.moments import GroupSums
+from podium.estimates.results import FEW, TIE, MethodResult
 from podium.outputs.display import share
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices

@@ -107,7 +107,7 @@ def method_of(rows: Rows, seed: int) -> Method | None:
     if rows.log.knows not in ("full", "logged") or rows.policies.proxies or len(rows.sample) < FOLDS:
         return None
     surface = Surface.fit(rows, all(p.has_full for p in rows.policies), seed)
-    (method,) = complete(rows, [with_baseline(rows, DRE, surface, False, Options(baseline="linear"))], {})
+    (method,) = complete(rows, [with_baseline(rows, DRE, surface, False, Options(baseline="linear"))])
     return replace(method, paired=True)
 
 
@@ -137,8 +137,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
         freedom=freedom_of(rows, method),
         path=("DRE",) * len(i),
         silent=tuple(
-            reason or ("" if e > 0 else Fact("no spread in rows"))
-            for reason, e in zip(silent, error, strict=True)
+            reason or ("" if e > 0 else Fact("no spread in rows")) for reason, e in zip(silent, error, strict=True)
         ),
         values=result.values,
         assumes=assumes,

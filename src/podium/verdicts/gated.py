@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.facts import Fact
 from podium.data.log import Log
-from podium.estimates.learned import neighbour_means
 from podium.estimates.estimators import DRE, LDE, Estimator, weight_gap
+from podium.estimates.learned import neighbour_means
 from podium.estimates.moments import Moments, merge
 from podium.policies import PolicySet
 from podium.verdicts.judgement import Judgement

@@ -23,13 +23,14 @@ from podium.data.columns import Floats
 from podium.data.files import write_text
 from podium.data.progress import counted
 from podium.estimates.estimators import LDE
+from podium.estimates.options import Options
 from podium.experiments.calibration.long_logs import LOGS
 from podium.experiments.calibration.tables import cells, reliability, show_bin
 from podium.experiments.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.experiments.calibration.worlds import Draw, forget
+from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.multiplicity import benjamini_hochberg, two_sided
-from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.pairs import pair_indices
 
 VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged", "estimated p")
@@ -60,10 +61,7 @@ def trials_of(task: tuple[str, int, int, int, tuple[str, ...]]) -> list[Trial]:
     found = []
     for view in views:
         log, policies = seen(draw, view)
-        analysis = analyze(
-            log, policies, LDE, "mean", verdicts=None, normalize="rows", duplicates=None,
-            behavior="estimate" if view == "estimated p" else None, actions=(), unit=None, bootstrap=0, seed=0,
-        )  # fmt: skip
+        analysis = analyze(log, policies, LDE, Options(behavior="estimate" if view == "estimated p" else None))
         judgements = {"chosen": analysis.judgement, "sample": analysis.judged(analysis.usual)}
         judgements["every row"] = analysis.judged(EVERY_ROW) if analysis.every_row is not None else judgements["chosen"]
         first = judgements["chosen"]
@@ -76,8 +74,8 @@ def trials_of(task: tuple[str, int, int, int, tuple[str, ...]]) -> list[Trial]:
                 p_better={rule: x.p_above() for rule, x in judgements.items()},
                 claims={rule: claims_of(x) for rule, x in judgements.items()},
                 order={},
-                t_p=float(first.figures["t_p"]),
-                alarm=bool(first.figures["alarm"]),
+                t_p=first.t_p,
+                alarm=first.alarm,
                 seconds=0.0,
                 covered=((low <= truth) & (truth <= high)).astype(float)[np.isfinite(low)],
             )

@@ -15,8 +15,8 @@ from podium.comparison.compare import compare
 from podium.comparison.result import Comparison
 from podium.data.columns import Floats
 from podium.data.progress import counted
-from podium.estimates.estimate import evaluate
 from podium.estimates.estimators import LDE
+from podium.estimates.evaluate import evaluate
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.peers import PEERS
 from podium.verdicts.pairs import pair_indices
@@ -75,8 +75,6 @@ def run_one(task: tuple[str, int, int, int]) -> Trial:
     local = evaluate(draw.log, draw.policies, [LDE], "state").values
     values["LDE state"] = [local[n]["LDE"] for n in names]
     order = {m: np.array(v)[i] - np.array(v)[j] for m, v in values.items() if None not in v}
-    assert main.basis is not None
-    figures = main.basis.judgement.figures
     return Trial(
         family=name,
         rows=rows,
@@ -84,8 +82,8 @@ def run_one(task: tuple[str, int, int, int]) -> Trial:
         p_better={"posterior": p, "gated": p_gated},
         claims=claims,
         order=order,
-        t_p=float(figures["t_p"]),
-        alarm=bool(figures["alarm"]),
+        t_p=main.basis.judgement.t_p,
+        alarm=main.basis.judgement.alarm,
         seconds=seconds,
         covered=((low <= truth) & (truth <= high)).astype(float),
     )
