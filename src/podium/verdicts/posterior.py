@@ -18,11 +18,12 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats
 from podium.data.facts import Fact
+from podium.verdicts.block import Solved, solve
 from podium.verdicts.dealing import deal
 from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances
-from podium.verdicts.pairs import degrees_of_freedom, pair_power_sums, pair_variance
-from podium.verdicts.prior import Kernels, build_kernels
+from podium.verdicts.pairs import pair_variance
+from podium.verdicts.prior import build_kernels
 
 WHOLE_ROWS = 2000  # the longest log that is inverted at once
 BLOCK_ROWS = 1000  # of longer logs
@@ -33,7 +34,6 @@ FIT_BLOCKS = 4  # blocks of a longer log that the variances are fitted on
 # of the half that was looked at first, and in 99% and 97% of those of the other half. To measure it again:
 # python -m podium.calibration --every --rows 2600 6000
 BLOCK_WIDENING = 1.15
-GRID = 7  # points per integrated variance
 SANDWICH = 0.7  # share of the leave-one-out variance below which no variance may fall
 FREEDOM = (8.0, 30.0)  # bounds of the degrees of freedom
 VETO = 0.8  # under an alarm, AIPW this sure of the opposite silences a pair
@@ -59,191 +59,6 @@ class Posterior:
     reasons: tuple[str, ...]
     learned: Floats
     influence: Floats
-
-
-# --- the posterior of one block ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The posterior of all policy values from one block of rows (rewards in units of their sd)."""
-
-    means: Floats  # (G, K) per grid point
-    covariances: Floats  # (G, K, K) per grid point
-    weights: Floats  # (G,)
-    sampling: Floats  # (K, K) covariance from the states being a sample
-    sandwich: Floats  # (P,) variance per pair from leave-one-out residuals
-    freedom: Floats  # (P,)
-    prior: Floats  # (P,) prior variance per pair
-    level: float  # mean value of a policy that all share
-    aipw: tuple[Floats, Floats, Floats] | None  # difference, variance, freedom per pair
-    influence: Floats  # (N, K) how much each value falls without a row
-
-
-def solve(kernels: Kernels, theta: dict[str, float], doubly_robust: bool) -> Solved:
-    from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
-
-    e = kernels.evidence
-    n, k_policies = e.rows, e.n_policies
-    i, j = e.pairs
-    every = np.arange(n)
-    y = kernels.y
-    gram = 1e-6 * np.eye(n)
-    for name, part in kernels.rows(every):
-        gram += theta[name] * part
-    lower = cholesky(gram, lower=True, check_finite=False)
-    inverse, _ = lapack.dpotri(lower, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-
-    u = kernels.row_features(every)  # (N, L)
-    pi = np.moveaxis(e.policies, 0, 2)  # (N, A, K)
-    mean_policy = np.zeros((e.n_states, e.n_actions, k_policies))
-    np.add.at(mean_policy, e.states, pi / n)
-    mean_policy -= mean_policy.mean(axis=2, keepdims=True)
-    applied = kernels.apply(theta, mean_policy)
-    cross = applied[e.states, e.actions]  # (N, K) covariance of values and rewards, without features
-    prior0 = np.einsum("sak,sal->kl", mean_policy, applied, optimize=True)
-    functional = np.einsum("lna,nak->kl", kernels.features, pi, optimize=True) / n
-    functional = functional - functional.mean(axis=0)
-
-    # Solving keeps more digits than multiplying by the inverse, which serves only where its elements are needed.
-    inv_u, inv_c, inv_y = (cho_solve((lower, True), x, check_finite=False) for x in (u, cross, y))
-    g, h, t = u.T @ inv_u, u.T @ inv_y, cross.T @ inv_u
-    rest = functional - t  # what the rows leave open of each feature's effect
-    base_mean, base_cov = cross.T @ inv_y, prior0 - cross.T @ inv_c
-
-    # Integrate the variances of the policy and logger features.
-    p = kernels.n_policy_features
-    has_logger = u.shape[1] > p
-    steps = np.log(0.1) + np.linspace(-5, 5, GRID)
-    points = [(a, b) for a in steps for b in (steps if has_logger else [0.0])]
-    means, covariances, log_weights, shrunk, betas = [], [], [], [], []
-    priors = []
-    for a, b in points:
-        d = np.full(u.shape[1], np.exp(a))
-        log_prior = half_cauchy(a)
-        if has_logger:
-            d[p:] = np.exp(b)
-            log_prior += half_cauchy(b)
-        feature_prior = (functional * d) @ functional.T
-        # Differences as large as the range of the rewards are implausible, so such variances are too.
-        log_prior -= 0.5 * float(pair_variance(feature_prior, i, j).max()) / (np.ptp(y) / 2) ** 2
-        precision = g + np.diag(1 / d)
-        factor = np.linalg.cholesky(precision)
-        root = solve_triangular(factor, np.eye(len(d)), lower=True)
-        spread = root.T @ root
-        beta = spread @ h
-        log_weights.append(0.5 * h @ beta - np.log(np.diag(factor)).sum() - 0.5 * np.log(d).sum() + log_prior)
-        means.append(base_mean + rest @ beta)
-        covariances.append(base_cov + rest @ spread @ rest.T)
-        shrunk.append(spread)
-        betas.append(beta)
-        priors.append(feature_prior + prior0)
-    weights = np.exp(np.array(log_weights) - max(log_weights))
-    weights /= weights.sum()
-    spread, beta = np.tensordot(weights, shrunk, axes=1), weights @ np.array(betas)
-    prior = np.tensordot(weights, priors, axes=1)
-
-    # Leave-one-out residuals and what each row contributes, at the mean over the grid.
-    w = inv_c + inv_u @ spread @ rest.T
-    alpha = inv_y - inv_u @ beta
-    diagonal = np.diag(inverse) - np.einsum("nl,lm,nm->n", inv_u, spread, inv_u, optimize=True)
-    residual = alpha / np.maximum(diagonal, 1e-12)
-    clusters = e.units if e.units is not None else e.states
-    contributions = w * residual[:, None]
-    summed = np.zeros((int(clusters.max()) + 1, k_policies))
-    np.add.at(summed, clusters, contributions)
-    second, fourth = pair_power_sums(summed, i, j)
-    freedom = degrees_of_freedom(second, fourth, len(summed))
-
-    # The states are a sample: the per-row value sum_a pi r varies, by its posterior mean and by its cell part.
-    scattered = np.zeros((e.n_states, e.n_actions, 1))
-    np.add.at(scattered, (e.states, e.actions), alpha[:, None])
-    surface = kernels.apply(theta, scattered)[e.states, :, 0] + np.tensordot(beta, kernels.features, axes=1)
-    per_row = np.einsum("nak,na->nk", pi, surface, optimize=True)
-    centred = per_row - per_row.mean(axis=0)
-    if e.units is None:
-        sampling = centred.T @ centred / n**2
-    else:
-        by_unit = np.zeros((int(e.units.max()) + 1, k_policies))
-        np.add.at(by_unit, e.units, centred)
-        sampling = by_unit.T @ by_unit / n**2
-    sampling = sampling + kernels.cell(theta) * np.einsum("nak,nal->kl", pi, pi, optimize=True) / n**2
-    shared = y - surface[every, e.actions] - theta["noise"] * alpha
-    level = float(shared.mean() + per_row.mean())
-
-    aipw = None
-    if doubly_robust and e.behavior is not None:
-        behavior = np.maximum(e.behavior, 1e-12)
-        aipw = gp_aipw(kernels, theta, inverse, inv_u, spread, residual, surface, pi, sampling, behavior)
-    return Solved(
-        np.array(means),
-        np.array(covariances),
-        weights,
-        sampling,
-        second,
-        freedom,
-        pair_variance(prior, i, j),
-        level,
-        aipw,
-        contributions,
-    )
-
-
-def half_cauchy(log_variance: float) -> float:
-    """Log density of log w^2, up to a constant, where w / sqrt(.1) is half-Cauchy."""
-    w = np.exp(0.5 * log_variance) / np.sqrt(0.1)
-    return float(np.log(w / (1 + w * w)))
-
-
-def gp_aipw(
-    kernels: Kernels,
-    theta: dict[str, float],
-    inverse: Floats,
-    inv_u: Floats,
-    spread: Floats,
-    residual: Floats,
-    surface: Floats,
-    pi: Floats,
-    sampling: Floats,
-    behavior: Floats,
-) -> tuple[Floats, Floats, Floats]:
-    """Doubly robust differences with the leave-one-out posterior mean as the model.
-
-    x_n = sum_a g f_-n(s_n, a) + g_n e_n / p_n, with f_-n = f - e_n [K^-1 k(., (s_n, a))]_n in closed form.
-    """
-    e = kernels.evidence
-    n, k_policies = e.rows, e.n_policies
-    i, j = e.pairs
-    every = np.arange(n)
-    precision = inverse - inv_u @ spread @ inv_u.T
-    centred = pi - pi.mean(axis=2, keepdims=True)
-    s = e.states
-    own = np.zeros((n, k_policies))
-    weighted = [(precision * kernels.mixed_state(theta, name)[np.ix_(s, s)], action) for name, action in kernels.action]
-    weighted.append((precision * (kernels.cell(theta) * (s[:, None] == s)), np.eye(e.n_actions)))
-    for matrix, action in weighted:
-        # sum_m P[n, m] k_s(n, m) sum_a pi(a|n) k_a(a_m, a): first collect P k_s over the actions of the rows m.
-        by_action = np.zeros((n, e.n_actions))
-        for a in np.unique(e.actions):
-            by_action[:, a] = matrix[:, e.actions == a].sum(axis=1)
-        own += np.einsum("na,nak->nk", by_action @ action, centred, optimize=True)
-    modelled = np.einsum("nak,na->nk", centred, surface, optimize=True) - residual[:, None] * own
-    x = modelled + centred[every, e.actions] * (residual / behavior[every, e.actions])[:, None]
-    deviation = x - x.mean(axis=0)
-    clusters = e.units if e.units is not None else e.states
-    summed = np.zeros((int(clusters.max()) + 1, k_policies))
-    np.add.at(summed, clusters, deviation)
-    second, fourth = pair_power_sums(summed, i, j)
-    inverse_b = 1 / behavior
-    h = np.einsum("nak,na,nal->kl", centred, inverse_b, centred, optimize=True) / n
-    design = np.mean(residual**2) * pair_variance(h, i, j) / n + pair_variance(sampling, i, j)
-    total = x.mean(axis=0)
-    freedom = degrees_of_freedom(second, fourth, len(summed))
-    return total[i] - total[j], np.maximum(second / n**2, design), freedom
-
-
-# --- all together --------------------------------------------------------------------------------------------
 
 
 def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
@@ -280,7 +95,7 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PairPosterior:
     """(P,) arrays over the pairs, in units of the sd of the rewards."""
 
     difference: Floats
@@ -292,7 +107,7 @@ class Found:
     influence: Floats  # (N, K)
 
 
-def whole(e: Evidence, scale: float, check: bool) -> Found | None:
+def whole(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     """All rows at once; None where the variances cannot be fitted."""
     kernels = build_kernels(e, scale)
     theta = fit_variances([(kernels, rows) for rows in deal(e, -(-e.rows // FIT_ROWS), FIT_ROWS)])
@@ -301,7 +116,7 @@ def whole(e: Evidence, scale: float, check: bool) -> Found | None:
     solved = solve(kernels, theta, check)
     m, modelled = model_moments(solved, e)
     within = solved.weights @ pair_variance(solved.covariances, *e.pairs)
-    return Found(
+    return PairPosterior(
         m, widened(solved, e, modelled), degrees(solved, e, modelled), learned_share(within, solved.prior),
         solved.aipw, solved.level, solved.influence,
     )  # fmt: skip
@@ -346,7 +161,7 @@ def informative_rows(e: Evidence) -> Floats:
     return count
 
 
-def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
+def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     """Blocks under one set of variances, their posterior means combined as what they are: correlated.
 
     With v_0 the prior variance of a difference and v that of a block, the means of two blocks covary by c = v_0 - v
@@ -377,11 +192,11 @@ def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
     count = len(found)
     means, spreads = (np.array(x) for x in zip(*(model_moments(s, e) for s in found), strict=True))
     prior = np.maximum(np.mean([s.prior for s in found], axis=0), 1e-15)
-    told = np.maximum(prior - spreads.mean(axis=0), 1e-9 * prior)
-    twice = np.maximum(double.prior - model_moments(double, both)[1], told)
-    common = np.clip(2 * told**2 / twice - told, told**2 / prior, told)
-    factor = told / (told + (count - 1) * common)
-    within = prior - factor * count * told
+    known = np.maximum(prior - spreads.mean(axis=0), 1e-9 * prior)
+    twice = np.maximum(double.prior - model_moments(double, both)[1], known)
+    common = np.clip(2 * known**2 / twice - known, known**2 / prior, known)
+    factor = known / (known + (count - 1) * common)
+    within = prior - factor * count * known
     sampling = np.mean([pair_variance(s.sampling, i, j) for s in found], axis=0) / count
     sandwich = factor**2 * np.sum([s.sandwich for s in found], axis=0)
     v = np.maximum(within + sampling, (SANDWICH if e.units is None else 1.0) * sandwich)
@@ -395,7 +210,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> Found | None:
     if checks:
         d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
         aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
-    return Found(
+    return PairPosterior(
         factor * means.sum(axis=0), BLOCK_WIDENING**2 * v, freedom, learned_share(within, prior), aipw,
         float(np.mean([s.level for s in found])), influence / count,
     )  # fmt: skip
