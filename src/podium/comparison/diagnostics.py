@@ -267,7 +267,7 @@ class RowShares:
         estimator = LDE if part.log.propensities is None else DRE
         every = np.arange(len(part.rows))
         terms = build_terms(part.log, part.policies, estimator, every, constant(mean, len(every)), shared=mean)
-        carried = np.vstack([np.abs(block) for _, block in terms.blocks()])
+        carried = np.abs(terms.matrix())
         return cls(WeightSums.of(terms), carried.sum(axis=0), carried.max(axis=0))
 
     def __add__(self, other: RowShares) -> RowShares:

@@ -36,7 +36,7 @@ class Drivers:
 
 def row_influence(terms: RowTerms, rows: int, units: float) -> Floats:
     """(N, K) how much the estimate of each policy falls when a row is left out, to first order in 1/n."""
-    kept = np.vstack([block for _, block in terms.blocks()])
+    kept = terms.matrix()
     influence = np.zeros((rows, kept.shape[1]))
     influence[terms.rows] = units * (kept - kept.mean(axis=0)) / max(len(kept) - 1, 1)
     return influence

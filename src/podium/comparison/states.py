@@ -18,7 +18,7 @@ from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
 from podium.estimates.evaluate import rows_of
 from podium.estimates.methods import prepare
-from podium.estimates.moments import GroupSums, merge
+from podium.estimates.moments import GroupSums
 from podium.estimates.options import Options
 from podium.estimates.results import TIE
 from podium.outputs.display import Block, Shown, Table, label_text, number, share
@@ -165,7 +165,7 @@ def compare_states(
     sample, names = rows.sample, rows.policies.names
     terms = prepare(rows, method, asked).terms(rows.sample_part)
     states = sample.state_codes[terms.rows]
-    sums = merge(GroupSums.of(block, states[part], sample.n_states) for part, block in terms.blocks())
+    sums = GroupSums.of(terms.matrix(), states, sample.n_states)
     shared = np.full(sample.n_states, terms.shared)
     if terms.per_policy is None:
         shared = group_sums(states, terms.baseline, sample.n_states) / sums.sizes

@@ -13,7 +13,7 @@ from podium.data.columns import Codes, Floats
 from podium.engines.parts import Part
 from podium.estimates.estimators import Estimator
 from podium.estimates.moments import GroupSums, Moments
-from podium.estimates.terms import RowTerms, WeightSums, deviations
+from podium.estimates.terms import RowTerms, WeightSums
 
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
 FEW = 2.0  # effective rows below which a self-normalised method shows no spread
@@ -79,29 +79,26 @@ class TermSums:
 
     @classmethod
     def of(cls, terms: RowTerms, part: Part, gain: Floats | None, wanted: Wanted) -> TermSums:
-        k, n = len(terms.policy), len(terms.rows)
-        blocks = np.empty((n, k))
-        for some, block in terms.blocks():
-            blocks[some] = block
-        own = blocks if terms.common is None or gain is None else blocks + terms.common[:, None] * gain
+        matrix = terms.matrix()
+        own = matrix if terms.common is None or gain is None else matrix + terms.common[:, None] * gain
         weigh = wanted.paired and terms.estimator.rule != "steps"
         weights = WeightSums.of(terms) if weigh or terms.estimator.shrinks else None
         before = None
         if terms.estimator.shrinks:
             before = WeightSums.of(replace(terms, estimator=terms.estimator.counterpart)).total
-        near = [gaps_of(terms, some) for some in chunks(wanted.near)]
-        groups = None
+        near = np.hstack([np.zeros((len(matrix), 0)), *(terms.gaps(some) for some in chunks(wanted.near))])
+        groups, pieces = None, None
         if terms.groups is not None:
-            groups = GroupSums.of(np.hstack([blocks, *near, own]), terms.groups, wanted.groups, terms.base_scale)
-        pieces = None
+            groups = GroupSums.of(np.hstack([matrix, near, own]), terms.groups, wanted.groups, terms.base_scale)
         if wanted.pieces is not None:
             piece_of, many = wanted.pieces
-            pieces = GroupSums.of(blocks, piece_of(part.rows[terms.rows]), many, terms.base_scale)
+            pieces = GroupSums.of(matrix, piece_of(part.rows[terms.rows]), many, terms.base_scale)
+        shift = terms.deviations().sum(axis=0) if terms.ratio is not None else np.zeros(matrix.shape[1])
         return cls(
-            Moments.of(blocks, wanted.paired),
-            Moments.of(np.hstack(near) if near else np.zeros((n, 0)), False),
+            Moments.of(matrix, wanted.paired),
+            Moments.of(near, False),
             Moments.of(own, False),
-            deviations(terms),
+            shift,
             weights,
             before,
             groups,
@@ -122,14 +119,6 @@ def chunks(pairs: Sequence[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int
         yield pairs[start : start + AT_ONCE]
 
 
-def gaps_of(terms: RowTerms, pairs: Sequence[tuple[int, int]]) -> Floats:
-    """(n, P) the differences of some pairs, row by row."""
-    gaps = np.empty((len(terms.rows), len(pairs)))
-    for some, block in terms.blocks(pairs):
-        gaps[some] = block
-    return gaps
-
-
 # --- policies that are nearly equal ----------------------------------------------------------------------------------
 
 
@@ -137,7 +126,7 @@ def near_pairs(terms: RowTerms, whole: bool) -> tuple[tuple[int, int], ...]:
     """Pairs whose difference a Gram matrix of these terms cannot resolve; policies that are the same on all rows are
     held against the first of them alone."""
     with np.errstate(over="ignore", invalid="ignore"):
-        moments = Moments.of(np.vstack([block for _, block in terms.blocks()]))
+        moments = Moments.of(terms.matrix())
         own = np.diag(moments.scatter)[:, None] + np.diag(moments.scatter)[None, :]
         spread = own - 2 * moments.scatter
         size = np.abs(moments.mean)[:, None] + np.abs(moments.mean)[None, :]
@@ -158,9 +147,9 @@ def leaders(terms: RowTerms, involved: Codes) -> dict[int, int]:
     first: dict[bytes, int] = {}
     found = {}
     for k in involved.tolist():
-        digest = hashlib.blake2b(terms.policy[k][terms.rows].tobytes())
+        digest = hashlib.blake2b(terms.policy[:, k].tobytes())
         if terms.per_policy is not None:
-            digest.update(terms.per_policy[k].tobytes())
+            digest.update(terms.per_policy[:, k].tobytes())
         found[k] = first.setdefault(digest.digest(), k)
     return found
 
@@ -200,10 +189,8 @@ def term_sizes(terms: RowTerms) -> Floats:
     """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
     largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
     if terms.estimator.rule == "steps":
-        return np.array([np.abs(own).mean() for own in terms.policy])
+        return np.asarray(np.abs(terms.policy).mean(axis=0))
     if terms.ratio is not None:
-        return np.full(len(terms.policy), largest)
-    part = slice(0, len(terms.rows))
-    where = part if terms.whole else terms.rows
-    weights = [float(np.sqrt(np.mean(terms.weights(k, part, where) ** 2))) for k in range(len(terms.policy))]
-    return largest * (np.array(weights) + (terms.common is not None))
+        return np.full(terms.policy.shape[1], largest)
+    weights = np.sqrt((terms.weights() ** 2).mean(axis=0))
+    return np.asarray(largest * (weights + (terms.common is not None)))

@@ -1,110 +1,92 @@
-"""The row terms of one method on one log: rows kept, baseline fitted, weights, delivered in blocks."""
+"""The row terms of one method on some rows: the formula, and the weights in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from podium.data.columns import Codes, Floats, group_sums
+from podium.data.columns import Codes, Floats
 from podium.data.errors import BaselineRefused, Unavailable
 from podium.data.log import Log
 from podium.estimates.baselines import BaselineRows, describe_baseline
 from podium.estimates.estimators import Estimator, correction
+from podium.estimates.moments import GroupSums
 from podium.policies import FULL_HINT, PolicySet
 
-BLOCK = 1 << 16
 ALL = 1 - 1e-9  # a share of the weight that leaves nothing to others but rounding
 
 
 @dataclass(frozen=True, eq=False)
 class RowTerms:
-    """The row terms of one method on the rows it keeps, delivered in blocks.
+    """The row terms of one method on the rows it keeps.
 
-    V_k = shared + mean over rows of the block terms. What all policies share (a baseline that does not depend
-    on the action, or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
+    V_k = shared + mean over rows of the terms. What all policies share (a baseline that does not depend on the action,
+    or the mean of one that does) is kept out of the terms, so that it cannot blur their differences.
     """
 
     estimator: Estimator
     rows: Codes  # (n,) the rows kept
     reward: Floats  # (n,)
     baseline: Floats  # (n,) rhat(s_n, a_n)
-    policy: tuple[Floats, ...]  # K arrays (N,) of pi_k(a_n|s_n), on all rows
-    propensity: Floats | None  # (n,)
-    per_policy: tuple[Floats, ...] | None  # K arrays (n,) of sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
-    shared: float
-    scale: Floats | None  # (n,) weight of a row's correction, None for 1
-    base_scale: Floats | None  # (n,) weight of a row's baseline part
-    groups: Codes | None  # (n,) rows of one group depend on each other
+    policy: Floats  # (n, K) pi_k(a_n|s_n), or ratios, or terms, that the policies bring
+    propensity: Floats | None = None  # (n,)
+    per_policy: Floats | None = None  # (n, K) sum_a rhat(s_n, a) pi_k(a|s_n), less `shared`
+    shared: float = 0.0
+    scale: Floats | None = None  # (n,) weight of a row's correction, None for 1
+    base_scale: Floats | None = None  # (n,) weight of a row's baseline part
+    groups: Codes | None = None  # (n,) rows of one group depend on each other
     ratio: Ratio | None = None  # of self-normalised methods
     common: Floats | None = None  # (n,) how a row moves what all policies share
     common_mean: bool = False  # which is the mean reward: a value moves by 1 - mean(w) times as much
     effective: Floats | None = None  # (K,) effective rows (or units) of self-normalised methods: (sum w)^2 / sum w^2
     total: int = 0  # rows of the whole log that these are part of; 0: these are all
 
-    @property
-    def whole(self) -> bool:
-        return len(self.rows) == len(self.policy[0])
+    def matrix(self) -> Floats:
+        """(n, K) the terms."""
+        return self._with_base(self._correction(self.policy), self.per_policy)
 
-    def slices(self) -> Iterator[tuple[slice, slice | Codes]]:
-        """Stretches of the kept rows, and where they are among all rows."""
-        for start in range(0, len(self.rows), BLOCK):
-            part = slice(start, min(start + BLOCK, len(self.rows)))
-            yield part, part if self.whole else self.rows[part]
+    def gaps(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+        """(n, P) the differences of some pairs; policies are subtracted before they are weighted, which keeps every
+        digit of nearly equal ones."""
+        i, j = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        base = None if self.per_policy is None else self.per_policy[:, i] - self.per_policy[:, j]
+        if self.estimator.linear:
+            return self._with_base(self._correction(self.policy[:, i] - self.policy[:, j]), base)
+        own = self._correction(self.policy)
+        return self._with_base(own[:, i] - own[:, j], base)
 
-    def weight(self, part: slice) -> Floats | None:
-        """How much each row counts in the average: by its state's size where states are averaged, else 1."""
-        return None if self.base_scale is None else self.base_scale[part]
-
-    def blocks(self, pairs: Sequence[tuple[int, int]] | None = None) -> Iterator[tuple[slice, Floats]]:
-        """Slices of the kept rows with their terms (n, K), or with the differences of some pairs.
-
-        Policies are subtracted before they are weighted: that keeps every digit of nearly equal ones.
-        """
-        every: Sequence[tuple[int, int | None]] = [(k, None) for k in range(len(self.policy))]
-        chosen = every if pairs is None else pairs
-        for part, where in self.slices():
-            columns = np.empty((part.stop - part.start, len(chosen)))
-            for j, (a, b) in enumerate(chosen):
-                columns[:, j] = self.column(a, part, where)
-                if b is not None:
-                    columns[:, j] -= self.column(b, part, where)
-            terms = columns
-            if self.estimator.linear:
-                propensity = None if self.propensity is None else self.propensity[part]
-                terms = correction(self.reward[part], self.baseline[part], columns, propensity)
-                if self.scale is not None:
-                    terms *= self.scale[part][:, None]
-            if self.per_policy is not None:
-                for j, (a, b) in enumerate(chosen):
-                    base = self.per_policy[a][part]
-                    if b is not None:
-                        base = base - self.per_policy[b][part]
-                    terms[:, j] += base if self.base_scale is None else base * self.base_scale[part]
-            yield part, terms
-
-    def column(self, k: int, part: slice, where: slice | Codes) -> Floats:
-        """(n,) what a policy brings to its row terms: pi, which waits to be weighted, or what its own weights make."""
-        if self.estimator.linear or self.estimator.rule == "steps":
-            return self.policy[k][where]
-        weight, residual = self.weights(k, part, where), self.reward[part] - self.baseline[part]
-        if self.ratio is None:
-            return residual * weight
-        level = self.ratio.level[k] - self.ratio.shift[k]
-        own = level if self.base_scale is None else level * self.base_scale[part]
-        groups = None if self.groups is None else self.groups[part]
-        column: Floats = own + self.ratio.deviation(k, residual, weight, self.total or len(self.rows), groups)
-        return column
-
-    def weights(self, k: int, part: slice, where: slice | Codes) -> Floats:
-        """(n,) g(w) of one policy, with the weight of the row."""
-        weight = self.policy[k][where]
-        if self.propensity is not None:
-            weight = weight / self.propensity[part]
+    def weights(self) -> Floats:
+        """(n, K) g(w), with the weight of the row."""
+        weight = self.policy if self.propensity is None else self.policy / self.propensity[:, None]
         weight = self.estimator.reweight(weight)
-        return weight if self.scale is None else weight * self.scale[part]
+        return weight if self.scale is None else weight * self.scale[:, None]
+
+    def deviations(self) -> Floats:
+        """(n, K) how far each row is from all others, of a self-normalised method; 0 of any other."""
+        if self.ratio is None:
+            return np.zeros_like(self.policy)
+        residual = (self.reward - self.baseline)[:, None]
+        return self.ratio.deviation(residual, self.weights(), self.total or len(self.rows), self.groups)
+
+    def _correction(self, policy: Floats) -> Floats:
+        """The part that rests on the logged reward."""
+        if self.estimator.rule == "steps":
+            return policy
+        if self.estimator.linear:
+            terms = correction(self.reward, self.baseline, policy, self.propensity)
+            return terms if self.scale is None else terms * self.scale[:, None]
+        if self.ratio is None:
+            return (self.reward - self.baseline)[:, None] * self.weights()
+        level = self.ratio.level - self.ratio.shift
+        return (level if self.base_scale is None else level * self.base_scale[:, None]) + self.deviations()
+
+    def _with_base(self, terms: Floats, base: Floats | None) -> Floats:
+        if base is None:
+            return terms
+        return terms + (base if self.base_scale is None else base * self.base_scale[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +104,12 @@ class Ratio:
     shares: Floats | None = None  # (J, K) each unit's share of the weight; None where every row is a unit
     shift: Floats = field(default_factory=lambda: np.zeros(1))  # (K,) mean deviation
 
-    def deviation(self, k: Any, residual: Floats, weight: Floats, rows: int, units: Codes | None) -> Floats:
-        """w_n (r_n - rhat - C) / mean(w) / (1 - h_n) of one policy (n,), or of all (n, K) with k = slice(None)."""
-        scaled = weight / self.weight[k]
-        held = scaled / rows if self.shares is None or units is None else self.shares[units][:, k]
+    def deviation(self, residual: Floats, weight: Floats, rows: int, units: Codes | None) -> Floats:
+        """(n, K) w_n (r_n - rhat - C) / mean(w) / (1 - h_n)."""
+        scaled = weight / self.weight
+        held = scaled / rows if self.shares is None or units is None else self.shares[units]
         rest = np.where(held < ALL, 1 - held, 1.0)  # a row with all the weight is C itself
-        deviation: Floats = (residual - self.level[k]) * (scaled / rest)
+        deviation: Floats = (residual - self.level) * (scaled / rest)
         return deviation
 
 
@@ -156,10 +138,10 @@ def build_terms(
             shared = 0.0
         shared = float(fitted.logged.mean()) if shared is None else shared
         centred = fitted.matrix - shared
-        per_policy = tuple(p.average(centred, rows) for p in policies)
+        per_policy = np.column_stack([p.average(centred, rows) for p in policies])
     elif fitted.averages is not None:
         shared = float(fitted.logged.mean()) if shared is None else shared
-        per_policy = tuple(fitted.averages[name] - shared for name in policies.names)
+        per_policy = np.column_stack([fitted.averages[name] - shared for name in policies.names])
     elif shared is None:
         shared = float(np.mean(fitted.logged if base_scale is None else fitted.logged * base_scale))
     common = None
@@ -176,7 +158,7 @@ def build_terms(
         rows=rows,
         reward=log.rewards[rows],
         baseline=without_rounding(fitted.logged, log.rewards[rows]),
-        policy=ratios or tuple(p.logged for p in policies),
+        policy=np.column_stack([column[rows] for column in ratios or [p.logged for p in policies]]),
         propensity=log.propensities[rows] if weighted and log.propensities is not None else None,
         per_policy=per_policy,
         shared=shared,
@@ -219,19 +201,17 @@ def step_terms(log: Log, policies: PolicySet, estimator: Estimator, groups: Code
             reason = f"{estimator.name}: the weights of {missing[0].name!r} are all 0, or too large for floating point"
         hint = "use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities."
         raise Unavailable(reason, hint=hint)
-    n = len(log)
+    terms = np.column_stack([column for column in given if column is not None])
+    effective = [p.effective[estimator.name] for p in policies if estimator.name in p.effective]
     return RowTerms(
-        estimator=estimator, rows=np.arange(n), reward=log.rewards, baseline=np.zeros(n), propensity=None,
-        policy=tuple(terms for terms in given if terms is not None), per_policy=None, shared=0.0, scale=None,
-        base_scale=None, groups=groups,
-        effective=effective_rows([p.effective.get(estimator.name) for p in policies]),
-    )  # fmt: skip
-
-
-def effective_rows(given: Sequence[float | None]) -> Floats | None:
-    """(K,) those of all policies, where each has brought its own."""
-    known = [number for number in given if number is not None]
-    return np.array(known) if len(known) == len(given) else None
+        estimator,
+        np.arange(len(log)),
+        log.rewards,
+        np.zeros(len(log)),
+        terms,
+        groups=groups,
+        effective=np.array(effective) if len(effective) == len(policies) else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,20 +228,13 @@ class WeightSums:
 
     @classmethod
     def of(cls, terms: RowTerms, units: int = 0) -> WeightSums:
-        k_all = range(len(terms.policy))
-        total, level, squares, largest = (np.zeros(len(k_all)) for _ in range(4))
-        held = np.zeros((units, len(k_all))) if units else None
-        for part, where in terms.slices():
-            residual = terms.reward[part] - terms.baseline[part]
-            for k in k_all:
-                weight = terms.weights(k, part, where)
-                total[k] += weight.sum()
-                level[k] += weight @ residual
-                squares[k] += weight @ weight
-                largest[k] = max(largest[k], weight.max())
-                if held is not None and terms.groups is not None:
-                    held[:, k] += group_sums(terms.groups[part], weight, units)
-        return cls(len(terms.rows), total, level, squares, largest, held)
+        weight, residual = terms.weights(), terms.reward - terms.baseline
+        held = None
+        if units and terms.groups is not None:
+            held = GroupSums.of(weight, terms.groups, units).sums
+        squares = np.einsum("nk,nk->k", weight, weight)
+        largest = weight.max(axis=0, initial=0.0)
+        return cls(len(terms.rows), weight.sum(axis=0), residual @ weight, squares, largest, held)
 
     def __add__(self, other: WeightSums) -> WeightSums:
         return WeightSums(
@@ -286,21 +259,7 @@ def self_normalize(terms: RowTerms, names: Sequence[str]) -> RowTerms:
     units = 0 if terms.groups is None else int(terms.groups.max()) + 1
     ratio, effective = WeightSums.of(terms, units).ratio(terms.estimator, names)
     terms = replace(terms, ratio=ratio, effective=effective, total=0)
-    return replace(terms, ratio=replace(ratio, shift=deviations(terms) / len(terms.rows)))
-
-
-def deviations(terms: RowTerms) -> Floats:
-    """(K,) sums over rows of how far each is from all others, of a self-normalised method."""
-    found = np.zeros(len(terms.policy))
-    if terms.ratio is None:
-        return found
-    for part, where in terms.slices():
-        residual = terms.reward[part] - terms.baseline[part]
-        groups = None if terms.groups is None else terms.groups[part]
-        rows = terms.total or len(terms.rows)
-        for k in range(len(found)):
-            found[k] += terms.ratio.deviation(k, residual, terms.weights(k, part, where), rows, groups).sum()
-    return found
+    return replace(terms, ratio=replace(ratio, shift=terms.deviations().mean(axis=0)))
 
 
 def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str]) -> Floats:
@@ -316,11 +275,7 @@ def refuse_weightless(estimator: Estimator, total: Floats, names: Sequence[str])
 
 def mean_weights(terms: RowTerms) -> Floats:
     """(K,) the mean of every policy's weight as it counts: 1 where it is divided by itself."""
-    if terms.ratio is not None:
-        return np.ones(len(terms.policy))
-    part = slice(0, len(terms.rows))
-    where = part if terms.whole else terms.rows
-    return np.array([terms.weights(k, part, where).mean() for k in range(len(terms.policy))])
+    return np.ones(terms.policy.shape[1]) if terms.ratio is not None else terms.weights().mean(axis=0)
 
 
 def without_rounding(baseline: Floats, reward: Floats) -> Floats:

@@ -187,9 +187,8 @@ class Insights:
         terms, log, names = self.basis.terms, self.sample, self.basis.policies.names
         codes = log.state_codes[terms.rows]
         sums = np.zeros((log.n_states, len(pairs)))
-        for part, block in terms.blocks([(names.index(a), names.index(b)) for a, b in pairs]):
-            for n in range(len(pairs)):
-                sums[:, n] += group_sums(codes[part], block[:, n], log.n_states)
+        for n, gap in enumerate(terms.gaps([(names.index(a), names.index(b)) for a, b in pairs]).T):
+            sums[:, n] = group_sums(codes, gap, log.n_states)
         return sums, np.bincount(codes, minlength=log.n_states).astype(np.float64)
 
     @cached_property

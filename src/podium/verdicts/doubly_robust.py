@@ -149,7 +149,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
 def freedom_of(rows: Rows, method: Method) -> Floats:
     """(P,) degrees of freedom by the kurtosis of the sample's terms, for all rows."""
     terms = method.terms(rows.sample_part)
-    blocks = np.vstack([block for _, block in terms.blocks()])
+    blocks = terms.matrix()
     blocks = blocks - blocks.mean(axis=0)
     clusters = len(blocks)
     if rows.sample.units is not None:
