@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 
 from podium.comparison.analysis import log_warnings
 from podium.comparison.compare import COMPARE, compare_with
+from podium.comparison.coverage import Coverage, cover
 from podium.comparison.influence import Driver, drivers, row_influence
 from podium.comparison.result import Comparison
 from podium.comparison.scores import score
 from podium.comparison.spectrum import spectrum_of
-from podium.data.columns import Floats, group_sums
 from podium.data.errors import count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.parts import Part
 from podium.engines.rows import Rows
-from podium.estimates.baselines import constant
-from podium.estimates.estimators import DRE, ESTIMATORS, LDE
+from podium.estimates.estimators import ESTIMATORS
 from podium.estimates.evaluate import rows_of
 from podium.estimates.options import Options
-from podium.estimates.terms import WeightSums, build_terms
 from podium.outputs.display import Block, Shown, Table, number, share
-from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
+from podium.policies import PolicySet, named_policies, policies_in
 from podium.theory.assumption import AssumptionCheck, check_assumption
 from podium.verdicts.gated import ALARM, Gates
 from podium.verdicts.judgement import LoggerCheck
@@ -41,17 +36,6 @@ HIGH_SHARE = 0.2
 FEW_ROWS_FLIP = 3
 SHOWN = 10
 MOST_CELLS = 20_000_000  # rows x actions beyond which no model of all rewards is fitted
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of one policy the log can speak of."""
-
-    name: str
-    mass_on_logged: float  # average probability that the policy gives to actions logged in the same state
-    ess: float  # effective sample size of its weights
-    max_weight: float  # largest weight, relative to the average one
-    top_row_share: float  # share of the sum of absolute row terms that the largest row carries
 
 
 @dataclass(frozen=True)
@@ -111,12 +95,14 @@ class Diagnosis(Shown):
     warnings: tuple[str, ...]
     details: Mapping[str, Any]
     engine: str = "memory"
+    sample: int | None = None  # rows of the sample that pairs, states and "on logged" come from; None: all rows
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "podium": VERSION,
             "log": {**self.log.to_dict(), **self.details},
             "settings": {"engine": self.engine},
+            "sample": None if self.sample is None else {"rows": self.sample, "of": len(self.log)},
             "policies": [vars(c) for c in self.coverage],
             "pairs": [p.to_dict() for p in self.pairs],
             "sensitivity": [{**vars(s), "ranking": list(s.ranking)} for s in self.sensitivity],
@@ -148,7 +134,10 @@ class Diagnosis(Shown):
         ]
         weights = "pi/p" if self.log.knows != "none" else "pi (no propensities)"
         notes = [
-            "on logged: probability that a policy gives to actions logged in the same state; the rest is unseen.",
+            "on logged: probability that a policy gives to actions logged in the same state; the rest is unseen."
+            if self.sample is None
+            else f"on logged: probability that a policy gives to actions logged in the same state, at least, by the "
+            f"sample of {self.sample:,} rows.",
             f"ESS: how many equally weighted rows its weights {weights} are worth.",
             "largest weight: relative to the average. top row: share of the estimate that one row carries.",
         ]
@@ -233,10 +222,11 @@ def look_at(
         sensitivity=() if result is None else tuple(other_rankings(result)),
         assumption=check_assumption(rows.sample),
         t_p=logger.t_p,
-        alarms=(*log_alarms(logger), *policy_alarms(coverage, rows.policies), *pair_alarms(pairs)),
+        alarms=(*log_alarms(logger), *policy_alarms(coverage, rows), *pair_alarms(pairs)),
         warnings=warnings,
         details=log_details(rows),
         engine=rows.sample.engine,
+        sample=None if rows.whole else len(rows.sample),
     )
 
 
@@ -251,59 +241,6 @@ def log_details(rows: Rows) -> dict[str, Any]:
         "reward_low": facts.low,
         "reward_high": facts.high,
     }
-
-
-@dataclass(frozen=True, eq=False)
-class RowShares:
-    """Sums over rows of the absolute terms (r - mean) w of K policies, and the largest: (K,) each."""
-
-    weights: WeightSums
-    total: Floats
-    largest: Floats
-
-    @classmethod
-    def of(cls, part: Part, mean: float) -> RowShares:
-        """Weights are pi/p where propensities are known, else pi."""
-        estimator = LDE if part.log.propensities is None else DRE
-        every = np.arange(len(part.rows))
-        terms = build_terms(part.log, part.policies, estimator, every, constant(mean, len(every)), shared=mean)
-        carried = np.abs(terms.matrix())
-        return cls(WeightSums.of(terms), carried.sum(axis=0), carried.max(axis=0))
-
-    def __add__(self, other: RowShares) -> RowShares:
-        return RowShares(
-            self.weights + other.weights, self.total + other.total, np.maximum(self.largest, other.largest)
-        )
-
-
-def row_shares(parts: Iterable[Part], mean: float) -> RowShares:
-    return reduce(add, (RowShares.of(part, mean) for part in parts))
-
-
-def cover(rows: Rows) -> list[Coverage]:
-    """Coverage of every policy: weights on all rows, the mass on logged actions on the sample."""
-    if not len(rows.policies):
-        return []
-    found = rows.fold(partial(row_shares, mean=rows.source.mean_reward(False)), "coverage")
-    weights, shares = found.weights, found.largest / np.where(found.total > 0, found.total, np.inf)
-    mean = weights.total / weights.rows
-    return [
-        Coverage(
-            name=policy.name,
-            mass_on_logged=mass_on_logged(rows.sample, policy),
-            ess=float(weights.total[k] ** 2 / weights.squares[k]) if weights.squares[k] > 0 else 0.0,
-            max_weight=float(weights.largest[k] / mean[k]) if mean[k] > 0 else 0.0,
-            top_row_share=float(shares[k]),
-        )
-        for k, policy in enumerate(rows.policies)
-    ]
-
-
-def mass_on_logged(log: Log, policy: PolicyRows) -> float:
-    """Average over rows of the probability of the actions that were logged in the row's state."""
-    kept = log.latest  # one row per (state, action)
-    mass = group_sums(log.state_codes[kept], policy.logged[kept], log.n_states)
-    return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
 
 
 def check_pairs(result: Comparison, logger: LoggerCheck, among: Sequence[str] | None = None) -> list[PairCheck]:
@@ -373,11 +310,12 @@ def log_alarms(gates: LoggerCheck) -> list[Alarm]:
     return [Alarm("T_p", gates.t_p, meaning + ("." if known else ", judged by how often each occurs."), advice)]
 
 
-def policy_alarms(coverage: Sequence[Coverage], policies: PolicySet) -> list[Alarm]:
-    """What should make a reader doubt the estimates of a policy."""
+def policy_alarms(coverage: Sequence[Coverage], rows: Rows) -> list[Alarm]:
+    """What should make a reader doubt the estimates of a policy; of its mass on logged actions a sample shows the least
+    that it can be."""
     found = []
-    for c, p in zip(coverage, policies, strict=True):
-        if c.mass_on_logged < LOW_MASS and not p.proxy:
+    for c, p in zip(coverage, rows.policies, strict=True):
+        if rows.whole and c.mass_on_logged < LOW_MASS and not p.proxy:
             meaning = f"{c.name} plays logged actions with probability {share(c.mass_on_logged)} only."
             found.append(Alarm("mass_on_logged", c.mass_on_logged, meaning, "Log more of the actions that it prefers."))
         if c.ess < LOW_ESS:
