@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import podium
+from podium.estimates.applied import apply_baseline
+from podium.estimates.baselines import BaselineRows
+from podium.estimates.estimators import Estimator
+from podium.estimates.evaluate import rows_of
+from podium.estimates.methods import complete, prepare, run
+from podium.estimates.options import Options
+from podium.estimates.results import MethodResult
 
-PROCEDURES = ("posterior", "gated", "paired t", "bootstrap t", "sign flip")
+PROCEDURES = ("posterior", "gated", "paired t", "bootstrap t", "sign flip", "doubly robust")
+LEAST = 100  # the smallest sample
 
 
 def sample(
@@ -69,3 +78,20 @@ def degenerate(rows: int = 120, seed: int = 0) -> tuple[podium.Log, dict[str, np
     log = podium.Log(states, actions, rewards, behavior=third, action_space=(0, 1, 2))
     sloped = rng.dirichlet([1.0, 2.0, 3.0], rows)
     return log, {"uniform": third, "mostly 2": np.tile([0.1, 0.2, 0.7], (rows, 1)), "sloped": sloped}
+
+
+def method_result(
+    log: podium.Log, policies: Any, estimator: Estimator, baseline: Any = "mean", **options: Any
+) -> MethodResult:
+    """One method, with its pairs, on all rows at once, however many they are."""
+    chosen = Options(baseline=baseline, **({"sample_rows": max(len(log), LEAST)} | options))
+    rows = rows_of(log, policies, chosen)
+    (method,) = complete(rows, [replace(prepare(rows, estimator, chosen), paired=True)])
+    return run(rows, [method])[0]
+
+
+def fitted(baseline: Any, log: podium.Log, rows: np.ndarray | None = None) -> BaselineRows:
+    """A baseline on some rows of a log, by default on all."""
+    every = rows_of(log, {"any": "uniform"}, Options(sample_rows=max(len(log), LEAST)))
+    ready = apply_baseline(baseline, every, False, 0)
+    return ready.on(every.all_at_once, np.arange(len(log)) if rows is None else rows)

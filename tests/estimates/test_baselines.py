@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import fitted as on_rows
+from samples import sample
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -21,15 +23,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import podium
-from podium.estimates.baselines import (
-    FOLDS,
-    NEIGHBOURS,
-    LeastSquares,
-    cross_fit,
-    describe_baseline,
-    fit_baseline,
-    neighbour_means,
-)
+from podium.estimates.baselines import describe_baseline
+from podium.estimates.evaluate import rows_of
+from podium.estimates.learned import FOLDS, NEIGHBOURS, LeastSquares, cross_fit, neighbour_means
+from podium.estimates.options import Options
 
 approx = pytest.approx
 NEEDS_ALL = "depends on the action and needs pi(a|s) for every action; policy 'new' gives only the probability of"
@@ -140,6 +137,47 @@ def test_only_kept_rows_are_learned_from(recorder: Recorder) -> None:
     log = podium.Log([1.0, 2.0, 1.0], ["a", "a", "a"], [10.0, 20.0, 30.0])
     podium.evaluate(log, {"pi": "constant:a"}, ["LDE"], recorder)
     assert sorted(r for copy in Recorder.copies for r in copy.rewards) == [20.0, 30.0]
+
+
+@pytest.mark.parametrize("units", [0, 60])
+def test_of_a_large_log_the_sample_is_learned_from(recorder: Recorder, units: int) -> None:
+    """Rows of the sample are predicted by copies that did not see them, all others by one that saw the whole sample."""
+    rows = 400
+    more = {"units": np.arange(rows) % units} if units else {}
+    log = random_log(rows, actions=2, **more)
+    policies = {"new": random_policy(log)}
+    drawn = set(rows_of(log, policies, Options(sample_rows=300)).numbers.tolist())
+    assert len(drawn) <= 300
+    found = podium.evaluate(log, policies, ["DRE"], recorder, sample_rows=300)
+    assert found.unavailable == {}
+    *folds, everything = Recorder.copies
+    assert len(folds) == FOLDS
+    assert set(everything.fitted_on[:, 0]) == drawn
+    asked = {s for inputs in everything.asked for s in inputs[:, 0]}
+    assert asked == set(range(rows)) - drawn
+    for copy in folds:
+        seen, predicted = set(copy.fitted_on[:, 0]), {s for inputs in copy.asked for s in inputs[:, 0]}
+        assert seen | predicted == drawn
+        assert not seen & predicted
+        if units:
+            assert not {s % units for s in seen} & {s % units for s in predicted}
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_the_state_baseline_of_a_large_log_comes_from_the_sample(text: bool) -> None:
+    """Against a loop: the mean of the sample's other rows of the same state, of all its rows where there are none."""
+    log, policies = sample(500, distinct=200, text=text)
+    drawn = rows_of(log, policies, Options(sample_rows=200)).numbers
+    r, s = log.rewards, log.state_codes
+    by_hand = []
+    for n in range(500):
+        others = [r[m] for m in drawn if m != n and s[m] == s[n]]
+        by_hand.append(np.mean(others) if others else r[drawn].mean())
+    found = podium.evaluate(log, policies, baseline="state", sample_rows=200)
+    wanted = podium.evaluate(log, policies, baseline=np.array(by_hand))
+    for name in policies:
+        assert found.values[name] == approx(wanted.values[name], rel=1e-10)
+        assert found.std_errors[name] == approx(wanted.std_errors[name], rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +396,7 @@ def test_neighbours_of_one_and_two_rows() -> None:
 def test_neighbours_come_from_all_rows() -> None:
     """LDE overwrites row 1 by row 3, but row 1 still tells about its state: (2 + 8) / 2 and (2 + 4) / 2."""
     log = podium.Log(["x", "x", "x"], ["a", "b", "a"], [2.0, 4.0, 8.0])
-    assert fit_baseline("state", log, log.latest).logged.tolist() == [5.0, 3.0]
+    assert on_rows("state", log, log.latest).logged.tolist() == [5.0, 3.0]
 
 
 # --- callables, models, arrays -------------------------------------------------------------------------------------
@@ -407,7 +445,7 @@ SMALL = podium.Log([1.0, 2.0, 3.0], [0, 1, 0], [1.0, 2.0, 3.0], action_space=(0,
 
 @pytest.mark.parametrize("v", V_OF)
 def test_critics(v: Any) -> None:
-    fitted = fit_baseline(v, SMALL, all_rows(SMALL))
+    fitted = on_rows(v, SMALL)
     assert describe_baseline(v) == "v(s)"
     assert fitted.logged.tolist() == [2.0, 4.0, 6.0]
     assert fitted.matrix is None
@@ -415,7 +453,7 @@ def test_critics(v: Any) -> None:
 
 @pytest.mark.parametrize("q", Q_OF)
 def test_environment_models(q: Any) -> None:
-    fitted = fit_baseline(q, SMALL, all_rows(SMALL))
+    fitted = on_rows(q, SMALL)
     assert describe_baseline(q) == "q(s, a)"
     assert fitted.logged.tolist() == [2.0, 5.0, 6.0]
     assert fitted.matrix is not None
@@ -423,18 +461,18 @@ def test_environment_models(q: Any) -> None:
 
 
 def test_functions_of_numpy() -> None:
-    assert fit_baseline(np.square, SMALL, all_rows(SMALL)).logged.tolist() == [1.0, 4.0, 9.0]
-    assert fit_baseline(np.add, SMALL, all_rows(SMALL)).logged.tolist() == [1.0, 3.0, 3.0]
+    assert on_rows(np.square, SMALL).logged.tolist() == [1.0, 4.0, 9.0]
+    assert on_rows(np.add, SMALL).logged.tolist() == [1.0, 3.0, 3.0]
 
 
 def test_one_number_for_all_rows_is_enough() -> None:
-    assert fit_baseline(lambda s: 4, SMALL, all_rows(SMALL)).logged.tolist() == [4.0] * 3
-    assert fit_baseline(Critic.fixed, SMALL, all_rows(SMALL)).logged.tolist() == [1.0] * 3
+    assert on_rows(lambda s: 4, SMALL).logged.tolist() == [4.0] * 3
+    assert on_rows(Critic.fixed, SMALL).logged.tolist() == [1.0] * 3
 
 
 def test_a_builtin_that_does_not_tell_its_arguments_is_a_critic() -> None:
     log = podium.Log(pd.DataFrame({"x": [1.0, 2.0], "value": [5.0, 6.0]}), ["a", "a"], [0.0, 0.0])
-    assert fit_baseline(operator.itemgetter("value"), log, all_rows(log)).logged.tolist() == [5.0, 6.0]
+    assert on_rows(operator.itemgetter("value"), log).logged.tolist() == [5.0, 6.0]
 
 
 @pytest.mark.parametrize("actions", [["a", "b"], [1, 2], [True, False], [0.5, 1.5]])
@@ -447,14 +485,14 @@ def test_models_get_states_and_actions_as_they_are(actions: list[Any]) -> None:
 
     frame = pd.DataFrame({"x": [1, 2], "y": ["u", "v"]})
     log = podium.Log(frame, actions, [0.0, 1.0])
-    fit_baseline(q, log, all_rows(log))
+    on_rows(q, log)
     assert all(states is frame for states, _ in asked)
     assert [labels for _, labels in asked] == [[a, a] for a in log.action_space]
 
 
 def test_states_of_a_file_reach_a_model_as_a_frame() -> None:
     log = podium.Log.from_columns({"x": [1, 2], "y": [3, 4], "action": ["a", "a"], "reward": [0.0, 1.0]})
-    fitted = fit_baseline(lambda states: states["x"] + states["y"], log, all_rows(log))
+    fitted = on_rows(lambda states: states["x"] + states["y"], log)
     assert fitted.logged.tolist() == [4.0, 6.0]
 
 
@@ -485,7 +523,7 @@ def test_regressors_of_scikit_learn(model: Any) -> None:
     ids=["list", "tuple", "array", "pandas", "polars"],
 )
 def test_arrays_of_one_number_per_row(values: Any) -> None:
-    fitted = fit_baseline(values, SMALL, np.array([0, 2]))
+    fitted = on_rows(values, SMALL, np.array([0, 2]))
     assert fitted.logged.tolist() == [1.0, 3.0]
     assert describe_baseline(values) == "array"
 
@@ -535,7 +573,7 @@ def test_baselines_of_the_action_need_the_whole_distribution(baseline: Any, name
 @pytest.mark.parametrize("baseline", ["mean", 1.5, "state", lambda s: s, [1.0, 2.0, 3.0]])
 def test_baselines_of_the_state_do_not(baseline: Any) -> None:
     """(1 - b1)/2 + (2 - b2)/4 + (3 - b3)/8, and the mean of b."""
-    b = fit_baseline(baseline, SMALL, all_rows(SMALL)).logged
+    b = on_rows(baseline, SMALL).logged
     value = podium.evaluate(SMALL, {"new": [0.5, 0.25, 0.125]}, baseline=baseline).values["new"]["LDE"]
     assert value == approx(((1 - b[0]) / 2 + (2 - b[1]) / 4 + (3 - b[2]) / 8 + b.sum()) / 3)
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import logged_only, sample
-from test_methods import as_array, cases, fixed, tables
+from random_logs import as_array, cases, fixed, tables
+from samples import logged_only, method_result, sample
 
 import podium
 from podium.data.errors import PodiumError, Unavailable
-from podium.estimates.evaluate import prepare, run_method
 from podium.estimates.estimators import (
     DIRECT_MODEL,
     EPISODIC,
@@ -29,7 +28,8 @@ from podium.estimates.estimators import (
     subgaussian,
     switch,
 )
-from podium.estimates.terms import row_terms
+from podium.estimates.evaluate import rows_of
+from podium.estimates.options import Options
 
 approx = pytest.approx
 WEIGHTED = [name for name, e in FAMILY.items() if e.uses_propensity]
@@ -376,20 +376,20 @@ def q(states: Any, actions: Any) -> Any:
 
 @pytest.mark.parametrize("baseline", ["mean", 0.7, q])
 @pytest.mark.parametrize("units", [0, 40])
-def test_passes_give_what_arrays_give(baseline: Any, units: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_give_what_arrays_give(baseline: Any, units: int, monkeypatch: pytest.MonkeyPatch) -> None:
     log, policies = sample(700, 3, 3, units=units, distinct=30)
     policies["p2"] = policies["p1"] + 1e-9 * np.array([1, -1, 0])  # nearly equal
     arrays = podium.evaluate(log, policies, NONLINEAR, baseline)
     wanted = {m: podium.compare(log, policies, m, baseline, verdicts="paired t") for m in usable(arrays)}
-    monkeypatch.setattr("podium.large.SMALL", 300)
-    passes = podium.evaluate(log, policies, NONLINEAR, baseline)
-    assert passes.unavailable.keys() == arrays.unavailable.keys()
+    small_parts(monkeypatch)
+    parts = podium.evaluate(log, policies, NONLINEAR, baseline, sample_rows=300)
+    assert parts.unavailable.keys() == arrays.unavailable.keys()
     for m in usable(arrays):
         for name in policies:
-            assert passes.values[name][m] == approx(arrays.values[name][m], rel=1e-10, abs=1e-10)
-            assert passes.std_errors[name][m] == approx(arrays.std_errors[name][m], rel=1e-8)
-        found = podium.compare(log, policies, m, baseline, verdicts="paired t", bootstrap=20)
-        assert found.basis.findings is not None
+            assert parts.values[name][m] == approx(arrays.values[name][m], rel=1e-10, abs=1e-10)
+            assert parts.std_errors[name][m] == approx(arrays.std_errors[name][m], rel=by_sample(baseline, 0.1, 1e-8))
+        found = podium.compare(log, policies, m, baseline, verdicts="paired t", bootstrap=20, sample_rows=300)
+        assert not found.basis.rows.whole
         assert found.ranking == wanted[m].ranking
         assert [w for w in found.warnings if w.startswith(m)] == [w for w in wanted[m].warnings if w.startswith(m)]
         for pair in wanted[m].pairs:
@@ -401,28 +401,58 @@ def test_passes_give_what_arrays_give(baseline: Any, units: int, monkeypatch: py
                 assert other.std_error == approx(pair.std_error, rel=1e-6, abs=1e-16)
 
 
+def by_sample(baseline: Any, near: float, exact: float) -> float:
+    """How much a value moves with the mean reward is known of the sample alone, and enters its error."""
+    return near if isinstance(baseline, str) and baseline == "mean" else exact
+
+
+def small_parts(monkeypatch: pytest.MonkeyPatch, rows: int = 50) -> None:
+    """Logs beyond the sample are cut into parts of so many rows."""
+    monkeypatch.setattr("podium.engines.parts.LEAST", rows)
+    monkeypatch.setattr("podium.engines.parts.CELLS", 1)
+
+
 def usable(found: podium.Estimates) -> list[str]:
     return [m for m in found.settings["estimators"] if m not in found.unavailable]
 
 
-def test_what_passes_cannot_give_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("baseline", ["mean", np.square], ids=["mean", "v(s)"])
+@pytest.mark.parametrize("duplicates", ["latest", "all"])
+@pytest.mark.parametrize("method", ["SNIPS", "SNDR", "LDE", "DRE"])
+def test_parts_keep_the_rows_that_arrays_keep(
+    method: str, duplicates: str, baseline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Repeated rows of a state and action lie in different parts, and the sample's baseline is not that of all rows."""
     log, policies = sample(400, 3, 2, distinct=30)
-    monkeypatch.setattr("podium.large.SMALL", 300)
-    with pytest.raises(PodiumError, match='SNIPS with duplicates="latest" is for logs of up to 20,000 rows'):
-        podium.compare(log, policies, "SNIPS", duplicates="latest")
-    with pytest.raises(PodiumError, match='SNDR with the baseline "state" is for logs of up to 20,000 rows'):
-        podium.compare(log, policies, "SNDR", "state")
-    found = podium.evaluate(log, policies, ["DRE", "SNDR", "LDE"], "state")
-    assert found.unavailable == {"SNDR": 'SNDR with the baseline "state" is for logs of up to 20,000 rows'}
-    assert {m for m, value in found.values[found.policies[0]].items() if value is not None} == {"DRE", "LDE"}
-    with pytest.raises(PodiumError, match="cIPS:10 state by state is for logs of up to 20,000 rows"):
-        podium.compare_states(log, policies, "cIPS")
-    v = podium.evaluate(log, policies, "DirectModel", lambda states: np.asarray(states, dtype=float))
+    wanted = podium.evaluate(log, policies, method, baseline, duplicates=duplicates)
+    small_parts(monkeypatch)
+    found = podium.evaluate(log, policies, method, baseline, duplicates=duplicates, sample_rows=300)
+    assert found.settings["samples"] == wanted.settings["samples"]
+    for name in policies:
+        assert found.values[name][method] == approx(wanted.values[name][method], rel=1e-10)
+        error = wanted.std_errors[name][method]
+        assert found.std_errors[name][method] == approx(error, rel=by_sample(baseline, 0.1, 1e-8))
+
+
+def test_what_cannot_be_used_is_said_of_large_logs_too() -> None:
+    log, policies = sample(400, 3, 2, distinct=30)
+    v = podium.evaluate(log, policies, "DirectModel", lambda states: np.asarray(states, dtype=float), sample_rows=300)
     assert "gives every policy the same value" in v.unavailable["DirectModel"]
     unknown, _ = sample(400, 3, 2, distinct=30, knows="none")
-    assert set(podium.evaluate(unknown, policies, ["SNIPS", "LDE"]).unavailable) == {"SNIPS"}
+    assert set(podium.evaluate(unknown, policies, ["SNIPS", "LDE"], sample_rows=300).unavailable) == {"SNIPS"}
     with pytest.raises(Unavailable, match="SNIPS needs the probability"):
-        podium.compare(unknown, policies, "SNIPS")
+        podium.compare(unknown, policies, "SNIPS", sample_rows=300)
+
+
+def test_states_of_a_large_log_are_those_of_its_sample() -> None:
+    log, policies = sample(400, 3, 2, distinct=30)
+    drawn = rows_of(log, policies, Options(sample_rows=300)).numbers
+    found = podium.compare_states(log, policies, "cIPS:2", 0.5, sample_rows=300)
+    some = {name: p[drawn] for name, p in policies.items()}
+    wanted = podium.compare_states(log.take(drawn), some, "cIPS:2", 0.5)
+    assert found.sample == len(drawn) == 300
+    assert (found.states, found.rows.sum()) == (wanted.states, 300)
+    assert np.array_equal(found.values, wanted.values)
 
 
 def test_a_scanned_log_gives_what_arrays_give(tmp_path: Path) -> None:
@@ -497,21 +527,20 @@ def test_one_heavy_row_has_no_interval_and_says_why() -> None:
     found = podium.evaluate(log, TWO, "SNIPS")
     assert found.interval("one", "SNIPS") is None
     assert found.interval("zero", "SNIPS") is not None
-    assert any("fewer than two effective rows" in w for w in found.warnings)
+    assert [w.code for w in found.warnings] == ["no error"]
     pair = podium.compare(log, TWO, "SNIPS", verdicts="paired t").pairs[0]
     assert pair.verdict == "cannot tell"
-    assert "1 effective ones" in pair.reasons[0]
+    assert (pair.reasons[0].code, pair.reasons[0].fields) == ("few effective rows", {"effective": 1.0})
 
 
 def test_errors_of_self_normalised_methods_are_those_of_the_jackknife() -> None:
     log, policies = sample(60, 3, 2, distinct=10, seed=3)
-    terms = run_method(row_terms(*prepare(log, policies), SNIPS))
-    p = log.propensities
-    for k, policy in enumerate(prepare(log, policies)[1]):
-        w = policy.logged / p
+    found = method_result(log, policies, SNIPS)
+    for k, policy in enumerate(policies.values()):
+        w = policy[np.arange(60), log.action_codes] / log.propensities
         left_out = np.array([np.average(np.delete(log.rewards, n), weights=np.delete(w, n)) for n in range(60)])
-        assert terms.value_error[k] == approx(np.sqrt(60 / 59 * ((left_out - left_out.mean()) ** 2).sum()), rel=1e-9)
-        assert terms.effective[k] == approx(w.sum() ** 2 / (w @ w))
+        assert found.value_error[k] == approx(np.sqrt(60 / 59 * ((left_out - left_out.mean()) ** 2).sum()), rel=1e-9)
+        assert found.effective[k] == approx(w.sum() ** 2 / (w @ w))
 
 
 @pytest.mark.parametrize("units", [False, True])
@@ -519,7 +548,7 @@ def test_heavy_rows_of_large_logs_as_in_memory(units: bool) -> None:
     log = rare(0.0005, 1, 20_001)
     log = replace(log, units=np.arange(20_001) // 40) if units else log
     large = podium.compare(log, TWO, "SNIPS", verdicts="paired t").basis.main
-    small = run_method(row_terms(*prepare(log, TWO), SNIPS))
+    small = method_result(log, TWO, SNIPS)
     for what in ("values", "difference", "std_error", "value_error", "effective"):
         assert getattr(large, what) == approx(getattr(small, what), rel=1e-9, abs=1e-12)
     assert large.freedom[0] < 20
@@ -550,7 +579,7 @@ def test_no_claim_where_shrinking_takes_unequal_shares(method: str, rows: int) -
     log = replace(log, rewards=np.where(log.action_codes == 1, 1.0, 0.5) + 0.1 * log.rewards)
     pair = podium.compare(log, TWO, method, verdicts="paired t").pairs[0]
     assert pair.verdict == "cannot tell"
-    assert f"{method} takes " in pair.reasons[0]
+    assert (pair.reasons[0].code, pair.reasons[0].fields["method"]) == ("uneven shrinking", method)
 
 
 def test_shrinking_that_takes_nothing_may_claim() -> None:
@@ -564,7 +593,7 @@ def test_the_direct_model_ranks_and_never_claims(procedure: str) -> None:
     log, policies = sample(300, 3, 2, distinct=30)
     result = podium.compare(log, policies, "DirectModel", "linear", verdicts=procedure)
     assert {pair.verdict for pair in result.pairs} == {"cannot tell"}
-    assert "cannot show that the model is wrong" in result.pairs[0].reasons[0]
+    assert result.pairs[0].reasons[0].code == "error of a model"
 
 
 # --- errors of single values ------------------------------------------------------------------------------------------
@@ -588,8 +617,10 @@ def test_values_of_large_logs_have_the_errors_of_arrays(baseline: Any, units: bo
     policies = {"one": "constant:1", "uniform": "uniform"}
     found = podium.evaluate(log, policies, baseline=baseline)
     for method in ("LDE", "DRE", "IPS", "DiM"):
-        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), baseline))
-        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)
+        small = method_result(log, policies, find_estimator(method), baseline)
+        assert [found.values[p][method] for p in policies] == approx(small.values, rel=1e-9)
+        errors = [found.std_errors[p][method] for p in policies]
+        assert errors == approx(small.value_error.tolist(), rel=by_sample(baseline, 0.01, 1e-9))
         assert found.freedom["one"][method] == small.freedom[0]
         assert found.interval("one", method) is not None
 
@@ -601,28 +632,6 @@ def test_errors_of_nothing_but_rounding_are_zero(rows: int, reward: float) -> No
     found = podium.evaluate(log, {**TWO, "uniform": "uniform"}, ["DRE", "LDE", "DiM", "SNIPS", "SNDR"])
     own = found.std_errors["uniform"]
     assert own == {"DRE": 0.0, "LDE": 0.0, "DiM": 0.0, "SNIPS": 0.0, "SNDR": 0.0}
-
-
-@pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("pieces", [False, True])
-def test_so_they_have_with_the_mean_of_the_state(pieces: bool, units: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts have no neighbours, so that arrays take the mean of the same state too."""
-    rng, n = np.random.default_rng(1), 20_400
-    actions, states = rng.integers(0, 3, n), rng.integers(0, 8000, n)
-    states = np.where(states < 2000, 0, states)
-    log = podium.Log(
-        np.char.add("s", states.astype(str)), actions, rng.random(n) + actions + states % 3 + 10,
-        propensities=0.3 + rng.random(n) / 2, units=rng.integers(500, size=n) if units else None,
-    )  # fmt: skip
-    if pieces:
-        monkeypatch.setattr("podium.engines.memory.LEAST", 1000)
-        monkeypatch.setattr("podium.engines.memory.CELLS", 2000)
-        monkeypatch.setattr("podium.engines.batches.WHOLE", 2500)
-    policies = {"one": "constant:1", "uniform": "uniform"}
-    found = podium.evaluate(log, policies, ["LDE", "DRE"], "state")
-    for method in ("LDE", "DRE"):
-        small = run_method(row_terms(*prepare(log, policies), find_estimator(method), "state"))
-        assert [found.std_errors[p][method] for p in policies] == approx(small.value_error, rel=1e-9)
 
 
 def test_cautions_say_what_is_there() -> None:

@@ -185,7 +185,8 @@ def complete(rows: Rows, methods: Sequence[Method], unavailable: dict[str, str] 
     dividing = tuple(m for m in methods if m.estimator.self_normalized)
     sums: dict[str, WeightSums] = {}
     if dividing:
-        work = partial(sum_weights, methods=dividing, groups=tuple(group_count(rows, m) for m in dividing))
+        plain = tuple(replace(m, shared=0.0) for m in dividing)  # a part may keep no row to take it from
+        work = partial(sum_weights, methods=plain, groups=tuple(group_count(rows, m) for m in dividing))
         found = rows.fold(work, "sums of weights", any(m.latest for m in dividing))
         sums = {m.estimator.name: total for m, total in zip(dividing, found.each, strict=True)}
     ready = []
@@ -289,6 +290,8 @@ def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> Meth
         resolve_near(gaps, spread, wanted.near, sums.near.mean - turned, near)
     shared, size = method.shared or 0.0, np.sqrt(mean**2 + sums.moments.squares / n)
     values = shared + (mean if method.level is None else method.level)
+    if not method.common_mean:  # what all policies share is that of the sample so far
+        values = values + (sums.own.mean - sums.moments.mean)
     error = error_of(
         without_noise(np.sqrt(own), (0.0 if method.size is None else method.size) * np.sqrt(n)), n, samples
     )
