@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import podium
-from podium.continuous import KERNELS, ContinuousLog, rule_of_thumb
+from podium.continuous import KERNELS, ContinuousLog
+from podium.continuous.kernels import rule_of_thumb
 from podium.data.errors import PodiumError
 
 approx = pytest.approx

@@ -7,7 +7,104 @@ from __future__ import annotations
 
 from typing import Any
 
-SENTENCES: dict[str, str] = {}
+MODEL_AIM = (
+    "model of the reward is asked at the actions that policies choose: with it DRE, SNDR and DirectModel aim at the "
+    "policies themselves, not at the smoothed ones that IPS and SNIPS judge"
+)
+SENTENCES: dict[str, str] = {
+    # why no claim may be made of a pair
+    "logger seeks reward": "The logger seems to seek reward (T_p = {t_p:.1f}), and DRE cannot correct for it: {lacks}",
+    "logger seeks reward, unknown": "The logger seems to seek reward, and its probabilities are not known in full",
+    "logger seeks reward, opposed": "The logger seems to seek reward, and a doubly robust estimate points the other way",
+    "logger seeks reward by estimate": "The logger seems to seek reward by the estimated propensities (T_p = {t_p:.1f}), "
+    "and {why}",
+    "few distinct rows": "Fewer than {least} distinct rows, and DRE cannot step in: {lacks}",
+    "LDE and DRE disagree": "LDE and DRE disagree, and DRE alone would claim too much: {lacks}",
+    "DRE claims too much": "DRE alone would claim too much: {why}",
+    "unseen weight": "the log has not seen all that {policy!r} does, or its propensities are wrong: mean weight "
+    "{mean_weight:.3g}, not 1",
+    "one heavy row": "a single row has {share:.0%} of the squared weights of {policy!r}",
+    "scores, not probabilities": "Scores that stand for probabilities rank policies; how sure the ranking is cannot be "
+    "told from them",
+    "no spread in rows": "The logged rows give the pair no spread to judge it by",
+    "same policies": "Policies that do the same in every logged state cannot be told apart",
+    "fewer than 3 rows": "Fewer than 3 rows tell no policy from another",
+    "equal rewards": "Rewards that are all equal tell no policy from another",
+    "variances not fitted": "The variances of the prior could not be fitted to this log",
+    "few effective rows": "Too few rows (or units) carry a policy's weight to show a spread: {effective:.2g} effective "
+    "ones",
+    "error of a model": "The error of {method} is that of the model's fit: it cannot show that the model is wrong",
+    "uneven shrinking": "{method} takes {taken} of the two policies' weight: what it takes may be the difference",
+    "single row": "A single row (or unit) shows no spread to judge a difference by",
+    "equal scores": "Policies with equal scores cannot be told apart",
+    "same difference in every row": "Every row gives the same difference, so there is no spread to judge it by",
+    "open among many": "Sure enough alone, but not among {pairs} pairs judged together",
+    "open": "The interval includes 0: the sign of the difference is open",
+    "gate open": "A probability between {low:.3g} and {high:.3g} leaves it open at level {level:g}",
+    "nothing known": "Nothing is known of this pair",
+    # what a judgement rests on
+    "no propensities": "Without propensities it is assumed that logging did not seek reward",
+    "propensities at logged actions": "Only the propensities of logged actions are known; they serve to watch for "
+    "loggers that seek reward",
+    "policies at logged actions": "Some policies are known only at the logged actions; what they do elsewhere is bounded",
+    "errors from weights": "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are",
+    "estimate used": "The estimated propensities are taken for the logger's habits, which assumes that {assumes}",
+    "estimate not used": "The verdicts do without the estimated propensities, which serve IPS and DRE and can only "
+    "silence a pair",
+    "estimate taken as known": "The errors take the estimated propensities as if they were known",
+    "procedure": "Judged by the {procedure} procedure: {why}",
+    "sample judges": "Values come from all rows, certainty and what drives it from a random sample of {rows:,} of the "
+    "{of:,} rows",
+    "all rows judge": "Values and certainty come from all rows, what drives them from a random sample of {rows:,} of "
+    "the {of:,} rows",
+    # what a log is too thin for
+    "policy never logged": "Policy {policy!r} never plays an action that was logged; what is said of it rests on other "
+    "actions",
+    "actions never logged": "Of {actions:,} actions {unseen:,} were never logged; their rewards are guessed from others",
+    "few states": "The log has {states} and says little of any other",
+    "one action per state": "In every state only one action was logged, so actions are compared across states",
+    # warnings
+    "verdict against ranking": "{a} ranks above {b}, but the verdict is that it is worse (P(better) = {p_better:.3f}).",
+    "one state each": "every row has a state of its own; is an id or a time among the state columns ({columns})?",
+    "no error": "{method} of {policy!r}{more} has no error: fewer than two effective rows (or units) carry the weight, "
+    "and show no spread.",
+    "shrinks weights": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "
+    "round; hold it against DRE.",
+    "shrinks unevenly": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "
+    "round; hold it against DRE. Here it takes {most} of the weight of {policy!r} and {least} of that of {other!r}.",
+    "shrinks evenly": "{method} shrinks large weights, which can turn a ranking round; hold it against DRE. Here it "
+    "takes {share} of the weight of every policy.",
+    "ranks by a model": "{method} ranks by the reward model alone: where the model errs, no logged reward corrects it.",
+    "shrunk weights": "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking "
+    "round; hold them against DRE.",
+    # episodes
+    "actors unknown": "The policies that acted are not all known ({policies}), so there are no propensities",
+    "density products": "Probabilities of sequences are products of the policies' densities",
+    "sequence proxies": "Probabilities of sequences are proxies (how near a policy's actions are to the logged ones): "
+    "read the order of scores and differences, not their size",
+    "densities not used": "The densities that {policies} can give are not used: not every policy has them",
+    "probabilities rescaled": "All probabilities were divided by the largest, e^{log:.4g}: a common factor changes no "
+    "order",
+    "behavior probability 0": "IPS and DRE are left out: the behaviour policy's own probability is 0 in episode "
+    "{episode} ({episodes})",
+    "ratio too large": "IPS and DRE are left out: a ratio of probabilities is e^{log:.4g}",
+    "tiny propensities": "Propensities below 1e-30 are used only inside the ratios of IPS and DRE",
+    "discounted": "The reward of step t = 0, 1, ... counts {gamma:g}^t times",
+    "policy impossible": "Policy {policy!r} has probability 0 in every episode: nothing that was logged speaks of it",
+    "episodes cut short": "{episodes} stopped before step {step} without having ended: returns are not whole",
+    # continuous actions
+    "smoothed": "Policies are smoothed by the {kernel} kernel with bandwidth {bandwidth}: what is judged are those",
+    "densities known": "The densities of the logged actions are known, and weights are ratios to them",
+    "densities not needed": "The gated procedure does without the densities, and assumes that logging did not seek "
+    "reward",
+    "model at chosen actions": f"The {MODEL_AIM}",
+    "model at chosen actions, warning": f"the {MODEL_AIM}.",
+    # plans
+    "logged as before": "The rows needed presume that more rows are logged as these were.",
+    "pairs without plan": "Some pairs have no plan. {why}.",
+    "plan too large": "What to log more of is not worked out for so many rows and actions.",
+    "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
+}
 
 
 class Fact(str):
