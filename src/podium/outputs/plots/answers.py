@@ -163,11 +163,8 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
 
 def place_of(values: Any) -> list[int]:
     """The place 0..K-1 of each value, smallest first; equal values keep their order."""
-    order = descending(values.mean() - values)
-    places = np.empty(len(order), dtype=int)
-    places[order] = np.arange(len(order))
-    found: list[int] = places.tolist()
-    return found
+    places: list[int] = np.argsort(descending(values.mean() - values)).tolist()
+    return places
 
 
 def states(
