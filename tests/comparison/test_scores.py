@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import podium.comparison.scores
-from podium.data.errors import PodiumError
 from podium.comparison.scores import Score, kendall, regret, score, spearman
+from podium.data.errors import PodiumError
 
 # Whole numbers: they tie often, and monotone transforms of them are exact.
 whole = st.integers(-20, 20)

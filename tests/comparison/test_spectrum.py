@@ -11,9 +11,9 @@ from samples import logged_only, sample
 
 import podium
 from podium.command.cli import main
+from podium.comparison.spectrum import WEIGHTINGS, spectrum_of, weighting_of
 from podium.data.errors import PodiumError
 from podium.estimates.estimators import FAMILY
-from podium.comparison.spectrum import WEIGHTINGS, spectrum_of, weighting_of
 
 approx = pytest.approx
 

@@ -22,9 +22,9 @@ from logs import ROWS, table, write_parts
 from pyarrow import csv, parquet
 
 import podium
+from podium.data.errors import PodiumError
 from podium.engines import LATEST, ROW, Census, Keys
 from podium.engines.duckdb import DuckEngine
-from podium.data.errors import PodiumError
 
 OPENERS = Callable[..., Any]
 KEYS = Keys(("state",), "action", "time")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podium.data.errors import PodiumError
-from podium.theory.bounds import (
+from podium.theory import (
     AssumptionCheck,
     Bound,
     check_assumption,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from podium.experiments.calibration.families import FAMILIES
 from podium.data.columns import Floats
 from podium.estimates.evaluate import prepare
+from podium.experiments.calibration.families import FAMILIES
 from podium.verdicts import fitting
 from podium.verdicts.dealing import deal, scramble
 from podium.verdicts.evidence import Evidence, gather, standard_columns

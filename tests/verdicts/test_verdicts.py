@@ -15,7 +15,14 @@ from scipy import stats
 import podium
 from podium.verdicts import classical
 from podium.verdicts.judgement import Judgement, critical
-from podium.verdicts.multiplicity import benjamini_hochberg, best_and_regret, gaussian_draws, joint_covariance, max_t, two_sided
+from podium.verdicts.multiplicity import (
+    benjamini_hochberg,
+    best_and_regret,
+    gaussian_draws,
+    joint_covariance,
+    max_t,
+    two_sided,
+)
 from podium.verdicts.pairs import pair_indices
 
 approx = pytest.approx

@@ -17,10 +17,10 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,8 +76,7 @@ def read_columns(path: str | Path) -> dict[str, Column]:
         columns["propensity"] = np.array([d.probability for d in found], dtype=np.float64)
     if all(d.distribution for d in found):
         for action in sorted({a for d in found for a in d.distribution}):
-            column = np.array([d.distribution.get(action, 0.0) for d in found])
-            columns[f"propensity:{action}"] = column
+            columns[f"propensity:{action}"] = np.array([d.distribution.get(action, 0.0) for d in found])
     if all(d.time is not None for d in found):
         columns["time"] = to_array([d.time for d in found])
     return columns
@@ -106,15 +105,23 @@ def feature_columns(path: Path, rows: list[Features]) -> dict[str, Column]:
 # --- lines -------------------------------------------------------------------------------------------------------
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers from 1, one at a time."""
+class Line(NamedTuple):
+    """A line of a file, from which errors know where they are."""
+
+    number: int  # from 1
+    place: str  # "file: line 3"
+    text: str
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """The lines of a file, one at a time."""
     if not path.is_file():
         raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
     number = 0
     try:
         with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream, start=1):
-                yield number, line.rstrip("\r\n")
+            for number, text in enumerate(stream, start=1):
+                yield Line(number, f"{path.name}: line {number}", text.rstrip("\r\n"))
     except UnicodeDecodeError as error:
         raise PodiumError(f"{path.name}: line {number + 1} is not UTF-8", hint="save the file as UTF-8.") from error
     except (OSError, EOFError) as error:
@@ -124,18 +131,16 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 def read_dsjson(path: Path) -> Iterator[Decision]:
     """One decision per line; lines with "_skipLearn" and lines without "c" (bare outcomes) are passed over."""
     dropped: float | None = None
-    for number, line in lines_of(path):
-        if not line.strip():
+    hint = "dsjson is one JSON object per line."
+    for number, place, text in lines_of(path):
+        if not text.strip():
             continue
-        place = f"{path.name}: line {number}"
         try:
-            event = json.loads(line)
+            event = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise PodiumError(
-                f"{place} is not valid JSON: {error}", hint="dsjson is one JSON object per line."
-            ) from error
+            raise PodiumError(f"{place} is not valid JSON: {error}", hint=hint) from error
         if not isinstance(event, dict):
-            raise PodiumError(f"{place} is no JSON object", hint="dsjson is one JSON object per line.")
+            raise PodiumError(f"{place} is no JSON object", hint=hint)
         if event.get("_skipLearn") or ("c" not in event and "_label_cost" not in event):
             continue
         try:
@@ -145,7 +150,7 @@ def read_dsjson(path: Path) -> Iterator[Decision]:
                 f"{place}: 'pdrop' must be a number; it is {show_value(event['pdrop'])}",
                 hint="it is the probability with which a decision was dropped from the file.",
             ) from error
-        if dropped is not None and drop != dropped:
+        if dropped not in (None, drop):
             raise PodiumError(
                 f"{place} has pdrop {drop:g}, earlier lines {dropped:g}",
                 hint="rows that were dropped at different rates do not stand for one population; split the file.",
@@ -159,16 +164,16 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
         cost = float(event["_label_cost"])
         listed = [int(a) for a in event.get("a") or []]
         action = int(event["_labelIndex"]) + 1 if "_labelIndex" in event else int(event["_label_Action"])
-        chances = [float(p) for p in event.get("p") or []]
+        probabilities = [float(p) for p in event.get("p") or []]
         given = event.get("_label_probability")
         probability = None if given is None else float(given)
     except KeyError as error:
         raise PodiumError(f"{place} has no {error}", hint="join the outcomes with the decisions first.") from error
     except (TypeError, ValueError) as error:
         raise PodiumError(f"{place} holds what is no number: {error}", hint="see the dsjson format.") from error
-    if len(listed) != len(chances):
+    if len(listed) != len(probabilities):
         raise PodiumError(
-            f"{place} lists {count(len(listed), 'action')} in 'a' and {len(chances)} probabilities in 'p'",
+            f"{place} lists {count(len(listed), 'action')} in 'a' and {len(probabilities)} probabilities in 'p'",
             hint="'p' holds one probability for each action of 'a'.",
         )
     features = event.get("c") or {}
@@ -181,7 +186,7 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
     stamp = event.get("Timestamp")
     return Decision(
         number, action, cost, probability, dict(flat(context)),
-        dict(zip(listed, chances, strict=True)), None if stamp is None else str(stamp),
+        dict(zip(listed, probabilities, strict=True)), None if stamp is None else str(stamp),
     )  # fmt: skip
 
 
@@ -201,97 +206,90 @@ def read_text_log(path: Path) -> Iterator[Decision]:
     """Decisions of cb text, or of cb_adf text, where a decision is a block of lines that a blank line ends."""
     lines = lines_of(path)
     start, adf = first_block(lines)
-    block: list[tuple[int, str]] = []
-    for number, line in chain(start, lines):
-        if line.strip() and adf:
-            block.append((number, line))
-        elif line.strip():
-            found = labelled(path, number, line)
-            if found is None:
-                raise PodiumError(f"{path.name}: line {number} has no label", hint=LABEL_HINT)
-            yield found
-        elif block:
-            yield from adf_decision(path, block)
+    block: list[Line] = []
+    for line in chain(start, lines):
+        if line.text.strip() and adf:
+            block.append(line)
+        elif line.text.strip():
+            decision = labelled(line)
+            if decision is None:
+                raise PodiumError(f"{line.place} has no label", hint=LABEL_HINT)
+            yield decision
+        else:
+            yield from adf_decision(block)
             block = []
-    yield from adf_decision(path, block)
+    yield from adf_decision(block)
 
 
-def first_block(lines: Iterator[tuple[int, str]]) -> tuple[list[tuple[int, str]], bool]:
+def first_block(lines: Iterator[Line]) -> tuple[list[Line], bool]:
     """The lines that tell cb from cb_adf text, and whether it is cb_adf, where one line of a decision has a label."""
-    seen: list[tuple[int, str]] = []
+    seen: list[Line] = []
     labels = bare = 0
-    for number, line in lines:
-        seen.append((number, line))
-        if not line.strip():
+    for line in lines:
+        seen.append(line)
+        if not line.text.strip():
             if labels:
                 break
             continue
-        if not labels and line.lstrip().startswith(("shared", "|")):
+        if not labels and line.text.lstrip().startswith(("shared", "|")):
             return seen, True
-        has_label = ":" in line.partition("|")[0]
+        has_label = ":" in line.text.partition("|")[0]
         labels, bare = labels + has_label, bare + (not has_label)
         if labels > 1 or (not has_label and not labels):
             return seen, False
     return seen, bare > 0
 
 
-def adf_decision(path: Path, block: list[tuple[int, str]]) -> Iterator[Decision]:
+def adf_decision(block: list[Line]) -> Iterator[Decision]:
     """The decision of one block: its action is the place of the labelled line; shared features are the state."""
-    if not block:
-        return
     shared: Features = {}
-    first, rest = block[0], block
-    if first[1].lstrip().startswith("shared"):
-        shared, rest = dict(text_features(path, first[0], first[1].partition("|")[2])), block[1:]
-    chosen = [(i, found) for i, (number, line) in enumerate(rest, 1) if (found := labelled(path, number, line))]
+    if block and block[0].text.lstrip().startswith("shared"):
+        shared, block = dict(text_features(block[0])), block[1:]
+    chosen = [(i, decision) for i, line in enumerate(block, 1) if (decision := labelled(line))]
     if len(chosen) > 1:
         raise PodiumError(
-            f"{path.name}: line {chosen[1][1].line} is the second labelled action of one decision",
+            f"{block[chosen[1][0] - 1].place} is the second labelled action of one decision",
             hint="one action per decision has a label; end each decision with a blank line.",
         )
-    for place, found in chosen:  # a decision without a label has no outcome yet
-        yield Decision(found.line, place, found.cost, found.probability, shared)
+    for action, decision in chosen:  # a decision without a label has no outcome yet
+        yield replace(decision, action=action, features=shared)
 
 
-def labelled(path: Path, number: int, line: str) -> Decision | None:
+def labelled(line: Line) -> Decision | None:
     """The label and the features of one line; None without a label."""
-    head, bar, tail = line.partition("|")
+    head, bar, _ = line.text.partition("|")
     if not bar:
-        raise PodiumError(f"{path.name}: line {number} has no '|'", hint="features follow a '|': 2:-1:0.5 | age:41")
+        raise PodiumError(f"{line.place} has no '|'", hint="features follow a '|': 2:-1:0.5 | age:41")
     words = [w for w in head.split() if ":" in w]
     if not words:
         return None
     parts = words[0].split(":")
     if len(words) > 1 or len(parts) not in (2, 3):
-        raise PodiumError(f"{path.name}: line {number} has the label {head.strip()!r}", hint=LABEL_HINT)
+        raise PodiumError(f"{line.place} has the label {head.strip()!r}", hint=LABEL_HINT)
     try:
         action, cost = int(parts[0]), float(parts[1])
         probability = float(parts[2]) if len(parts) == 3 else None
     except ValueError as error:
-        raise PodiumError(f"{path.name}: line {number} has the label {words[0]!r}", hint=LABEL_HINT) from error
-    return Decision(number, action, cost, probability, dict(text_features(path, number, tail)))
+        raise PodiumError(f"{line.place} has the label {words[0]!r}", hint=LABEL_HINT) from error
+    return Decision(line.number, action, cost, probability, dict(text_features(line)))
 
 
-def text_features(path: Path, number: int, text: str) -> Iterator[tuple[str, Any]]:
-    """`User age:41 sex=f|Item x` -> User.age 41, User.sex f, Item.x 1; a namespace touches its bar."""
-    for part in text.split("|"):
+def text_features(line: Line) -> Iterator[tuple[str, Any]]:
+    """`|User age:41 sex=f|Item x` -> User.age 41, User.sex f, Item.x 1; a namespace touches its bar."""
+    for part in line.text.split("|")[1:]:
         words = part.split()
         space = words.pop(0).partition(":")[0] + "." if words and not part[0].isspace() else ""
         for word in words:
             name, colon, value = word.rpartition(":")
-            if not colon:
-                name, equals, text_value = word.partition("=")
-                yield space + name, (text_value if equals else 1.0)
-                continue
             try:
-                weight = float(value)
+                weight = float(value) if colon else 1.0
             except ValueError as error:
                 raise PodiumError(
-                    f"{path.name}: line {number}: the feature {word!r} has no number after its colon",
+                    f"{line.place}: the feature {word!r} has no number after its colon",
                     hint="write numbers as name:value and texts as name=value.",
                 ) from error
-            name, equals, text_value = name.partition("=")
-            yield space + name, (text_value if equals else weight)
+            name, equals, text = (name if colon else word).partition("=")
+            yield space + name, (text if equals else weight)
 
 
 # --- predictions -------------------------------------------------------------------------------------------------
@@ -305,18 +303,18 @@ def read_predictions(path: str | Path, log: Log) -> Floats:
     path = Path(path)
     hint = "write probabilities with --cb_explore or --cb_explore_adf, -t and -p; --epsilon 0 for the greedy policy."
     place = {label: j for j, label in enumerate(log.action_space)}
-    rows: list[tuple[int, dict[int, float]]] = []
-    for number, line in lines_of(path):
-        if not line.strip():
+    rows: list[dict[int, float]] = []
+    for line in lines_of(path):
+        if not line.text.strip():
             continue
         try:
-            pairs = [pair.split(":") for pair in line.split()[0].split(",")]
-            rows.append((number, {int(a) + 1: float(p) for a, p in pairs}))
+            pairs = [pair.split(":") for pair in line.text.split()[0].split(",")]
+            rows.append({int(a) + 1: float(p) for a, p in pairs})
         except ValueError as error:
-            raise PodiumError(f"{path.name}: line {number} is no list of action:probability", hint=hint) from error
-        if unknown := [a for a in rows[-1][1] if a not in place]:
+            raise PodiumError(f"{line.place} is no list of action:probability", hint=hint) from error
+        if unknown := [a for a in rows[-1] if a not in place]:
             raise PodiumError(
-                f"{path.name}: line {number} names the action {unknown[0] - 1}, which is no action of the log",
+                f"{line.place} names the action {unknown[0] - 1}, which is no action of the log",
                 hint=f"it would be {unknown[0]} in the log; name every action with actions=[...] or --actions.",
             )
     if len(rows) != len(log):
@@ -325,8 +323,8 @@ def read_predictions(path: str | Path, log: Log) -> Floats:
             hint="predict the log's own rows, in their order.",
         )
     matrix = np.zeros((len(log), log.n_actions))
-    for n, (_, chances) in enumerate(rows):
-        for action, p in chances.items():
+    for n, probabilities in enumerate(rows):
+        for action, p in probabilities.items():
             matrix[n, place[action]] = p
     total = matrix.sum(axis=1)
     off = np.abs(total - 1) > 1e-4  # printed with six digits

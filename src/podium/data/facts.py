@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+MODEL_AIM = (
+    "model of the reward is asked at the actions that policies choose: with it DRE, SNDR and DirectModel aim at the "
+    "policies themselves, not at the smoothed ones that IPS and SNIPS judge"
+)
 SENTENCES: dict[str, str] = {
     # why no claim may be made of a pair
     "logger seeks reward": "The logger seems to seek reward (T_p = {t_p:.1f}), and DRE cannot correct for it: {lacks}",
@@ -79,6 +83,28 @@ SENTENCES: dict[str, str] = {
     "shrunk weights": "Methods with shrunk weights shrink each policy by another share, so that they can turn a "
     "ranking "
     "round; hold them against DRE.",
+    # episodes
+    "actors unknown": "The policies that acted are not all known ({policies}), so there are no propensities",
+    "density products": "Probabilities of sequences are products of the policies' densities",
+    "sequence proxies": "Probabilities of sequences are proxies (how near a policy's actions are to the logged ones): "
+    "read the order of scores and differences, not their size",
+    "densities not used": "The densities that {policies} can give are not used: not every policy has them",
+    "probabilities rescaled": "All probabilities were divided by the largest, e^{log:.4g}: a common factor changes no "
+    "order",
+    "behavior probability 0": "IPS and DRE are left out: the behaviour policy's own probability is 0 in episode "
+    "{episode} ({episodes})",
+    "ratio too large": "IPS and DRE are left out: a ratio of probabilities is e^{log:.4g}",
+    "tiny propensities": "Propensities below 1e-30 are used only inside the ratios of IPS and DRE",
+    "discounted": "The reward of step t = 0, 1, ... counts {gamma:g}^t times",
+    "policy impossible": "Policy {policy!r} has probability 0 in every episode: nothing that was logged speaks of it",
+    "episodes cut short": "{episodes} stopped before step {step} without having ended: returns are not whole",
+    # continuous actions
+    "smoothed": "Policies are smoothed by the {kernel} kernel with bandwidth {bandwidth}: what is judged are those",
+    "densities known": "The densities of the logged actions are known, and weights are ratios to them",
+    "densities not needed": "The gated procedure does without the densities, and assumes that logging did not seek "
+    "reward",
+    "model at chosen actions": f"The {MODEL_AIM}",
+    "model at chosen actions, warning": f"the {MODEL_AIM}.",
     # plans
     "logged as before": "The rows needed presume that more rows are logged as these were.",
     "pairs without plan": "Some pairs have no plan. {why}.",

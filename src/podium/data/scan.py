@@ -87,6 +87,11 @@ class ScannedLog:
         """Propensities are estimated from a log in memory, never in passes."""
         return None
 
+    @property
+    def digest(self) -> str:
+        """Rows that stay where they are have none."""
+        return ""
+
     @cached_property
     def census(self) -> Census:
         """Exact counts, by the engine's own grouping."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, is_model, load_model
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, count
+from podium.data.errors import PodiumError, count, listed
+from podium.data.facts import Fact
 from podium.episodes.bounds import Bounds, bounds_of
 from podium.policies.specs import load_object
 
@@ -89,6 +90,41 @@ def as_actor(name: str, policy: Any) -> Actor:
     if density is not None:
         return Actor(name, None, density, bounds)
     raise PodiumError(f"policy {name!r} cannot act: it is {type(policy).__name__}", hint=FORMS)
+
+
+def who_acted(
+    names: Sequence[str | None], behavior: Any, candidates: Mapping[str, Actor]
+) -> tuple[list[Actor] | None, list[Fact]]:
+    """The actor of every episode, or None where it is not known, and why; `names` are those that were recorded."""
+    who: list[Any] = list(names)  # or policies
+    if isinstance(behavior, Mapping):
+        candidates = {**candidates, **{name: as_actor(name, policy) for name, policy in behavior.items()}}
+    elif isinstance(behavior, Sequence) and not isinstance(behavior, str):
+        who = list(behavior)
+        if len(who) != len(names):
+            raise PodiumError(
+                f"behavior must have one entry per episode; it has {len(who)} for {count(len(names), 'episode')}",
+                hint="name the policy that acted in each episode.",
+            )
+    elif isinstance(behavior, str) and behavior not in candidates:  # a SPEC
+        who = [as_actor("behavior", behavior)] * len(names)
+    elif behavior is not None:
+        who = [behavior] * len(names)
+    elif all(name is None for name in who):
+        return None, []
+    others = {id(x): x for x in who if x is not None and not isinstance(x, str)}
+    made = {key: x if isinstance(x, Actor) else as_actor("behavior", x) for key, x in others.items()}
+    found = [made.get(id(x)) or candidates.get(x) for x in who]
+    acted = [actor for actor in found if actor is not None]
+    if len(acted) == len(who):
+        return acted, []
+    strange = listed(sorted({str(x) for x, actor in zip(who, found, strict=True) if actor is None}))
+    if behavior is None:
+        return None, [Fact("actors unknown", policies=strange)]
+    raise PodiumError(
+        f"the episodes were recorded with policies that are not given: {strange}",
+        hint=f"known are {listed(candidates)}; give the others with behavior={{name: policy}}.",
+    )
 
 
 def load_spec(spec: str) -> Any:

@@ -22,7 +22,7 @@ def log_proxy(
     lengths: ArrayLike | None = None,
     coordinates: Coordinates = "mean",
 ) -> NDArray[np.float64]:
-    r"""The log of the probability proxy of each episode's action sequence.
+    r"""(..., n) the log of the probability proxy of each episode's action sequence.
 
     With x_tj = (π_j(s_t) − a_tj) / (high_j − low_j), the distance of the policy's action from the logged one as a
     share of the action range, one coordinate j of a one-dimensional action space has (arXiv paper, eq. ex3_prob_proxy)
@@ -43,18 +43,11 @@ def log_proxy(
 
     Parameters
     ----------
-    policy_actions, logged_actions
-        Arrays (..., n, T, d), padded after each episode's end with anything; or lists of n arrays (T_n, d).
-    low, high
-        The bounds of the action space, (d,) or numbers.
-    lengths
-        (n,) steps of each episode, where the arrays are padded.
-    coordinates
-        One of the readings above.
-
-    Returns
-    -------
-    (..., n) logarithms: 0 for a perfect match, −inf where the proxy is exactly 0.
+    policy_actions, logged_actions : arrays (..., n, T, d), padded after each episode's end with anything; or lists of
+        n arrays (T_n, d)
+    low, high : the bounds of the action space, (d,) or numbers
+    lengths : (n,) steps of each episode, where the arrays are padded
+    coordinates : one of the readings above
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete
-from podium.data.columns import Floats
+from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, count, show_value
 from podium.data.log import AGREE
 from podium.episodes.bounds import Bounds, bounds_of
@@ -137,14 +137,26 @@ def size(array: NDArray[Any]) -> int:
     return len(array) if array.ndim else 0
 
 
-def refuse_steps(what: str, rule: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str) -> None:
-    """Raise if any step is bad, naming the first one (from 1), its value, and the count."""
+def refuse_steps(
+    what: str, rule: str, bad: NDArray[np.bool_], values: NDArray[Any], hint: str, starts: Codes | None = None
+) -> None:
+    """Raise if any step is bad, naming the first one (from 1), its value, and the count.
+
+    The steps are those of one episode, or of several that begin at `starts`.
+    """
     flat, cells = bad.reshape(len(bad), -1), values.reshape(len(bad), -1)
     steps = np.flatnonzero(flat.any(axis=1))
-    if steps.size:
-        t = int(steps[0])
-        value = show_value(cells[t, int(flat[t].argmax())])
-        raise PodiumError(f"{what} {rule}; step {t + 1} holds {value} ({count(steps.size, 'step')})", hint=hint)
+    if not steps.size:
+        return
+    t, j = int(steps[0]), int(flat[steps[0]].argmax())
+    place, coordinate = f"step {t + 1}", ""
+    if starts is not None:
+        number = int(np.searchsorted(starts, t, side="right"))
+        place = f"step {t - starts[number - 1] + 1} of episode {number}"
+        coordinate = f" at coordinate {j + 1}" if flat.shape[1] > 1 else ""
+    raise PodiumError(
+        f"{what} {rule}; {place} holds {show_value(cells[t, j])}{coordinate} ({count(steps.size, 'step')})", hint=hint
+    )
 
 
 def as_episodes(source: Any) -> tuple[Episode, ...]:

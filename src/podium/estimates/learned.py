@@ -80,15 +80,7 @@ class CrossFitted:
     @classmethod
     def fit(cls, model: Any, log: Log, rows: Codes, seed: int, whole: bool = False) -> CrossFitted:
         """Rows of one unit share a fold."""
-        groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
-        n_groups = int(groups.max()) + 1
-        if n_groups < 2:
-            raise BaselineRefused(
-                f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
-                hint='use baseline="mean" or a number.',
-            )
-        folds = min(FOLDS, n_groups)
-        fold = (np.random.default_rng(seed).permutation(n_groups) % folds)[groups]
+        fold, folds = assign_folds(log, rows, seed)
         encoder = Encoder.of(log)
         inputs = np.hstack([encoder.features(log)[rows], np.eye(log.n_actions)[log.action_codes[rows]]])
         rewards = log.rewards[rows]
@@ -117,6 +109,19 @@ class CrossFitted:
                 hint="check the model on these rewards.",
             )
         return BaselineRows(matrix[np.arange(len(log)), log.action_codes], matrix)
+
+
+def assign_folds(log: Log, rows: Codes, seed: Any) -> tuple[Codes, int]:
+    """(n,) the fold of each row, units staying whole, and how many folds there are."""
+    groups = np.arange(len(rows)) if log.units is None else factorize(log.units[rows])[0]
+    n_groups = int(groups.max()) + 1
+    if n_groups < 2:
+        raise BaselineRefused(
+            f"a learned baseline needs at least 2 {'rows' if log.units is None else 'units'}",
+            hint='use baseline="mean" or a number.',
+        )
+    folds = min(FOLDS, n_groups)
+    return (np.random.default_rng(seed).permutation(n_groups) % folds)[groups], folds
 
 
 def cross_fit(model: Any, log: Log, rows: Codes, seed: int) -> BaselineRows:

@@ -24,61 +24,58 @@ class Answer:
 
 def answer(insights: Insights) -> Answer:
     """Who is better than whom, how sure that is, and what would settle the rest."""
-    result = insights.result
-    best, reference = result.best, insights.reference
+    result, best = insights.result, insights.result.best
     short = short_names(result.ranking, 40)
-    others = [name for name in result.ranking if name != best]
-    rivals = [n for n in others if result.pair(best, n).verdict == OPEN]
-    beaten = [n for n in others if result.pair(best, n).verdict == "better"]
-    stronger = [n for n in others if result.pair(best, n).verdict == "worse"]
-    if reference in beaten:
-        parts = [f"{short[best]} is better than {short[reference]} ({surety(insights, best, [reference])})"]
-    elif beaten:
-        parts = [f"{short[best]} is better than {enumerate_names(beaten, short)} ({surety(insights, best, beaten)})"]
+    others = group_by_verdict(insights, best, [name for name in result.ranking if name != best])
+    rivals, beaten, stronger = others[OPEN], others["better"], others["worse"]
+    parts = []
+    if beaten:
+        losers = [insights.reference] if insights.reference in beaten else beaten
+        parts = [f"{short[best]} is better than {enumerate_names(losers, short)} ({surety(insights, best, losers)})"]
     elif stronger:
         parts = [f"{short[best]} ranks first, yet is judged worse than {enumerate_names(stronger, short)}"]
-    else:
-        parts = []
-    if rivals and parts:
-        who = f"{enumerate_names(rivals, short)} cannot be told apart from {short[best]}"
+    if rivals:
+        names = enumerate_names(rivals, short)
+        who = f"{short[best]} ranks first but cannot be told apart from {names}"
+        who = f"{names} cannot be told apart from {short[best]}" if parts else who
         parts.append(who + remedy(insights, best, rivals))
-    elif rivals:
-        who = f"{short[best]} ranks first but cannot be told apart from {enumerate_names(rivals, short)}"
-        parts.append(who + remedy(insights, best, rivals))
-    return Answer("; ".join(parts) + ".", tuple(details(insights, best, beaten, short)))
+    return Answer("; ".join(parts) + ".", tuple(details(insights, short)))
 
 
-def details(insights: Insights, best: str, beaten: Sequence[str], short: dict[str, str]) -> list[str]:
-    """What the policy that made the log has to fear, and how much of the whole is decided."""
+def group_by_verdict(insights: Insights, one: str, others: Sequence[str]) -> dict[str, list[str]]:
+    """Verdict on `one` against others -> those others, in the order of the ranking."""
+    verdicts = {name: insights.result.pair(one, name).verdict for name in others}
+    return {verdict: [name for name in others if verdicts[name] == verdict] for verdict in ("better", OPEN, "worse")}
+
+
+def details(insights: Insights, short: dict[str, str]) -> list[str]:
+    """How the others compare with the policy that made the log, and how much of the whole is decided."""
     result, reference = insights.result, insights.reference
     lines = []
-    if reference is not None and reference != best:
-        rest = [n for n in result.ranking if n not in (best, reference)]
-        against = {verdict: [n for n in rest if result.pair(n, reference).verdict == verdict] for verdict in SAID}
-        said = [
-            f"{enumerate_names(names, short)} {SAID[verdict][len(names) > 1]} it"
-            + (f" ({surety(insights, reference, names)})" if verdict != OPEN else remedy(insights, reference, names))
-            for verdict, names in against.items()
-            if names
-        ]
-        lines.append("; ".join([f"The log was made by {short[reference]}", *said]) + ".")
-    elif reference == best:
-        lines.append(f"The log was made by {short[best]} itself.")
+    if reference is not None and reference != result.best:
+        rest = [n for n in result.ranking if n not in (result.best, reference)]
+        against = group_by_verdict(insights, reference, rest)
+        parts = [f"The log was made by {short[reference]}"]
+        for verdict, (one, many) in VERBS.items():
+            if names := against[verdict]:
+                sure = remedy(insights, reference, names)
+                sure = sure if verdict == OPEN else f" ({surety(insights, reference, names)})"
+                parts.append(f"{enumerate_names(names, short)} {many if names[1:] else one} it{sure}")
+        lines.append("; ".join(parts) + ".")
+    elif reference is not None:
+        lines.append(f"The log was made by {short[reference]} itself.")
     decided = [p for p in result.pairs if p.verdict != OPEN]
     if len(result.pairs) > 1:
-        lines.append(f"Of {count(len(result.pairs), 'pair')} {len(decided):,} are decided by {rows_text(insights)}.")
+        pairs, rows = count(len(result.pairs), "pair"), count(len(result.log), "row")
+        lines.append(f"Of {pairs} {len(decided):,} are decided by the {rows} of the log.")
     return lines
 
 
-SAID = {
-    "better": ("is better than", "are better than"),
+VERBS = {  # what others are, by the verdict on the policy that made the log
+    "worse": ("is better than", "are better than"),
     OPEN: ("cannot be told apart from", "cannot be told apart from"),
-    "worse": ("is worse than", "are worse than"),
+    "better": ("is worse than", "are worse than"),
 }
-
-
-def rows_text(insights: Insights) -> str:
-    return f"the {count(len(insights.result.log), 'row')} of the log"
 
 
 def enumerate_names(names: Sequence[str], short: dict[str, str], most: int = NAMED) -> str:

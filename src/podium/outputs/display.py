@@ -141,6 +141,20 @@ def share(part: float) -> str:
     return f"{100 * whole:.0f}%" if whole in (0.0, 1.0) else percent(part)
 
 
+def whole_percent(probability: float) -> str:
+    """A probability in whole percent, without the sign, that never claims certainty.
+
+    >>> whole_percent(0.506), whole_percent(0.999), whole_percent(0.001)
+    ('51', '>99', '<1')
+    """
+    whole = round(100 * probability)
+    return ">99" if whole >= 100 else "<1" if whole <= 0 else str(whole)
+
+
+def rank_range(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
 def label_text(label: Any) -> str:
     """An action or a state as text; a state of several columns with commas.
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.comparison.diagnostics import Diagnosis, PairCheck, diagnose_comparison
-from podium.comparison.planning import POWERS, Plan, PlannedPair, detectable, make_plan, planning_variance
+from podium.comparison.planning import Plan, PlannedPair, make_plan
 from podium.comparison.result import Basis, Comparison, Pair
 from podium.data.columns import Floats, descending, group_sums
 from podium.data.log import Log
-from podium.estimates.estimators import Estimator
-from podium.outputs.display import label_text
+from podium.outputs.display import label_text, short_names
 from podium.policies import PolicyRows
-from podium.verdicts.pairs import pair_indices
 
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
 SAME = 1e-6  # how far a policy may be from the propensities and still be the one that made the log
 MOST_CELLS = 20_000_000  # states x pairs beyond which states are not counted for every pair
 MOST_SHOWN = 50
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+FAINTEST = 0.01  # weights below are drawn here
+BINS = 31  # odd, so that the middle one holds 0
+FARTHEST = 1e4  # times the rows at hand, up to which the plan is drawn
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,73 @@ class ActionUse:
     logged: Floats  # (A,)
     wanted: dict[str, Floats | None]
 
+    def table(self, most: int) -> ActionTable:
+        """The actions in which some policy differs most from the log, at most so many, in their own order."""
+        known = [w for w in self.wanted.values() if w is not None]
+        gap = np.max([np.abs(w - self.logged) for w in known], axis=0) if known else self.logged
+        chosen = sorted(descending(gap)[:most].tolist())
+        others = len(self.labels) - len(chosen)
+
+        def cells(shares: Floats | None) -> list[float] | None:
+            if shares is None:
+                return None
+            values = [float(shares[j]) for j in chosen]
+            return [*values, max(0.0, 1 - sum(values))] if others else values
+
+        rows = [("logged", cells(self.logged)), *((name, cells(shares)) for name, shares in self.wanted.items())]
+        return ActionTable([self.labels[j] for j in chosen], others, rows)
+
+
+class ActionTable(NamedTuple):
+    """Shares of actions: first those of the log, then those that each policy wants; None where not known."""
+
+    labels: list[str]
+    others: int  # how many actions share the last column, which has no label
+    rows: list[tuple[str, list[float] | None]]
+
+
+class Bar(NamedTuple):
+    """The rows in states whose difference lies between two limits."""
+
+    low: float
+    high: float
+    rows: float
+    kind: str  # "up" where the first policy is ahead, "down", or "tie"
+
 
 @dataclass(frozen=True, eq=False)
-class StateView:
+class StateDifferences:
     """One pair state by state: rows, and differences in `unit`."""
 
     labels: list[Any]
     rows: Floats  # (S,)
     differences: Floats  # (S,)
     method: str
-    every: int  # how many states there are, of which a large log lists those with the most rows
-    unit: str = "in units of reward"
+    unit: str
+    lower_is_better: bool
+
+    @property
+    def size(self) -> float:
+        """The largest difference, either way."""
+        return float(np.abs(self.differences).max()) or 1.0
+
+    def bars(self) -> list[Bar]:
+        """The histogram of the differences, counted in rows."""
+        counts, edges = np.histogram(self.differences, bins=BINS, range=(-self.size, self.size), weights=self.rows)
+        limits = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+        return [
+            Bar(low, high, rows, "tie" if low < 0 < high else "up" if (high <= 0) == self.lower_is_better else "down")
+            for low, high, rows in limits
+        ]
+
+
+class PlanLines(NamedTuple):
+    """Open pairs with the difference that the rows at hand decide 8 times in 10, for a chart of rows against it."""
+
+    pairs: list[tuple[Pair, float]]
+    rows: int
+    matters: float
+    far: float  # times the rows at hand, where the chart ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +116,11 @@ class Insights:
 
     result: Comparison
     difference: float | None = None
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """The names of the policies, cut where they are long."""
+        return short_names(self.result.ranking)
 
     @property
     def basis(self) -> Basis:
@@ -127,10 +189,20 @@ class Insights:
         return next(same, None)
 
     @cached_property
+    def anchor(self) -> str:
+        """Whom all are held against: the policy that made the log, else the first."""
+        return self.reference or self.result.best
+
+    @cached_property
     def rival(self) -> str:
         """Whom the first is held against: the policy that made the log, else the second."""
         first, second = self.result.ranking[:2]
         return second if self.reference in (None, first) else str(self.reference)
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The methods with estimates, first the one that ranks."""
+        return sorted(self.result.policies[0].estimates, key=lambda m: m != self.result.settings["estimator"])
 
     @cached_property
     def actions(self) -> ActionUse:
@@ -152,18 +224,16 @@ class Insights:
             found[policy.name] = np.quantile(weight / mean if mean > 0 else weight, QUANTILES)
         return {name: found[name] for name in self.result.ranking}
 
-    def states(self, a: str, b: str) -> StateView:
+    def states(self, a: str, b: str) -> StateDifferences:
         """Two policies state by state, by the method behind the scores."""
         sums, sizes = self._state_sums([(a, b)])
         kept = sizes > 0
         labels = [label for label, is_kept in zip(self.sample.state_labels, kept, strict=True) if is_kept]
-        differences = self.basis.units * sums[kept, 0] / sizes[kept]
-        method = self.basis.main.estimator
-        return StateView(labels, sizes[kept], differences, method.name, len(labels), self.state_unit(method))
-
-    def state_unit(self, method: Estimator) -> str:
-        """What differences in a state are in, by a method."""
-        return "as scores" if method.is_score and self.basis.policies.proxies else "in units of reward"
+        method, lower = self.basis.main.estimator, bool(self.result.settings["lower_is_better"])
+        unit = "as scores" if method.is_score and self.basis.policies.proxies else "in units of reward"
+        return StateDifferences(
+            labels, sizes[kept], self.basis.units * sums[kept, 0] / sizes[kept], method.name, unit, lower
+        )
 
     @cached_property
     def state_shares(self) -> dict[tuple[str, str], tuple[float, float]]:
@@ -192,23 +262,29 @@ class Insights:
         return sums, np.bincount(codes, minlength=log.n_states).astype(np.float64)
 
     @cached_property
-    def detectable(self) -> dict[frozenset[str], float]:
-        """Pair -> the true difference that the log decides 8 times in 10; inf where it says nothing yet."""
-        names, (i, j) = self.basis.policies.names, pair_indices(len(self.basis.policies))
-        variance = planning_variance(self.basis.judgement)
-        now = detectable(variance, float(self.result.settings["level"]), POWERS[0])
-        return {frozenset((names[a], names[b])): float(d) for a, b, d in zip(i, j, now, strict=True)}
-
-    @cached_property
     def judged_rows(self) -> int:
         """The rows that the plan counts from."""
         return self.basis.judgement.rows or len(self.result.log)
 
-    def open_pairs(self, most: int) -> list[Pair]:
-        """Undecided pairs, those of the first policies first; where all are decided, the closest pairs."""
+    def plan_lines(self, most: int) -> PlanLines | None:
+        """Undecided pairs, those of the first policies first; where all are decided, the closest; None without any."""
         undecided = [p for p in self.result.pairs if p.verdict == "cannot tell"]
         closest = descending(np.array([-abs(p.difference) for p in self.result.pairs]))
-        return (undecided or [self.result.pairs[n] for n in closest])[:most]
+        some = (undecided or [self.result.pairs[n] for n in closest])[:most]
+        planned = [(p, self.planned(p.a, p.b)) for p in some]
+        pairs = [(p, plan.detectable_now) for p, plan in planned if plan is not None and plan.detectable_now]
+        if not pairs or self.matters is None:
+            return None
+        far = min(FARTHEST, max(4.0, *(1.5 * (d / self.matters) ** 2 for _, d in pairs)))
+        return PlanLines(pairs, self.judged_rows, self.matters, far)
+
+
+def insights_of(result: Comparison | Insights, difference: float | None = None) -> Insights:
+    """What there is to see in a comparison."""
+    if isinstance(result, Insights):
+        return result
+    insights: Insights = result.insights
+    return insights if difference is None else Insights(result, difference)
 
 
 def wanted_actions(policy: PolicyRows, n_actions: int) -> Floats | None:

@@ -4,14 +4,7 @@ None of these numbers answers "how sure is the ranking?": the bounds are true an
 """
 
 from podium.theory.assumption import AssumptionCheck, check_assumption
-from podium.theory.bounds import (
-    Bound,
-    comparison_bound,
-    expected_lde,
-    reward_radius,
-    reward_range_of,
-    state_bound,
-)
+from podium.theory.bounds import Bound, comparison_bound, expected_lde, reward_radius, reward_range_of, state_bound
 
 __all__ = [
     "AssumptionCheck", "Bound", "check_assumption", "comparison_bound", "expected_lde", "reward_radius",

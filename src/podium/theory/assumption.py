@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-Form = Literal["appendix", "main"]
 
 
 class CodedLog(Protocol):
@@ -39,30 +37,19 @@ class AssumptionCheck:
 
     Attributes
     ----------
-    rows, distinct_rows, states, actions : int
-        Rows of the log, distinct (state, action) rows, states, and size of the action space.
-    tv : float
-        Distance of all distinct rows from uniform.
-    expected_tv : float
-        What `tv` is on average when each state's set of actions is uniform and as large as observed.
-    p_value : float
-        Chi-square test (Cochran's Q) of uniform action sets over all states: the chance of a distance like
-        the observed one under uniform sampling. Coarse below about 5 distinct rows per action.
-    state_labels : sequence
-        The states, in the order of the arrays below.
-    state_rows, state_distinct : (S,) int
-        Rows and distinct actions in each state.
-    state_tv : (S,) float
-        Distance of the state's distinct actions from uniform, 1 - distinct/A.
-    state_expected_tv : (S,) float
-        Its mean if the state's rows were uniform independent draws, (1 - 1/A)^rows. An observed distance
-        well above it means that the same actions come back: the logger has preferences in that state.
-    share_single : float
-        Share of the states with a single distinct action.
-    never_observed : tuple
-        Actions of the action space that no row holds.
-    verdict : str
-        What follows from all this, and what does not.
+    rows, distinct_rows, states, actions : rows of the log, distinct (state, action) rows, states, and actions
+    tv : distance of all distinct rows from uniform
+    expected_tv : what `tv` is on average when each state's set of actions is uniform and as large as observed
+    p_value : chi-square test (Cochran's Q) of uniform action sets over all states: the chance of a distance like the
+        observed one under uniform sampling; coarse below about 5 distinct rows per action
+    state_labels : the states, in the order of the arrays below
+    state_rows, state_distinct : (S,) rows and distinct actions in each state
+    state_tv : (S,) distance of the state's distinct actions from uniform, 1 - distinct/A
+    state_expected_tv : (S,) its mean if the state's rows were uniform independent draws, (1 - 1/A)^rows; an observed
+        distance well above it means that the same actions come back: the logger has preferences in that state
+    share_single : share of the states with a single distinct action
+    never_observed : actions of the action space that no row holds
+    verdict : what follows from all this, and what does not
     """
 
     rows: int
@@ -120,15 +107,7 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
     A log that passes may still come from a logger that seeks reward: choosing the better action in each
     state can leave the actions evenly spread over the log. Nothing in states and actions alone shows that.
 
-    Parameters
-    ----------
-    log : Log
-        Any log; rewards and propensities are not used.
-
-    Returns
-    -------
-    AssumptionCheck
-        The distances overall and per state, a p-value, and a verdict in words.
+    Rewards and propensities of the log are not used.
 
     Examples
     --------
@@ -158,6 +137,7 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
     state_expected_tv = np.power(1.0 - 1.0 / actions, state_rows, dtype=np.float64)
     for array in (state_rows, state_distinct, state_tv, state_expected_tv):
         array.setflags(write=False)
+    repeats = _repeats_too_often(state_tv, state_expected_tv, actions)
     never_observed = tuple(log.action_space[code] for code in np.flatnonzero(seen_in == 0).tolist())
     return AssumptionCheck(
         rows=int(log.state_codes.size),
@@ -174,15 +154,7 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
         state_expected_tv=state_expected_tv,
         share_single=float(np.mean(state_distinct == 1)),
         never_observed=never_observed,
-        verdict=_verdict(
-            actions,
-            distinct,
-            variance,
-            tv,
-            expected_tv,
-            p_value,
-            _repeats_too_often(state_tv, state_expected_tv, actions),
-        ),
+        verdict=_verdict(actions, distinct, variance, tv, expected_tv, p_value, repeats),
     )
 
 
@@ -191,10 +163,8 @@ def _uniformity(
 ) -> tuple[float, float, float, float]:
     """Variance of the states in which one action is seen, distance from uniform, its mean if uniform, and p-value.
 
-    Parameters
-    ----------
-    seen_in : (A,) states in which each action was seen
-    sizes, size_counts : numbers of distinct actions that states have, and how many states have each
+    `seen_in` (A,) are the states in which each action was seen; states have `sizes` distinct actions, and
+    `size_counts` is how many states have each.
     """
     actions, distinct = len(seen_in), int(seen_in.sum())
     chances = sizes / actions
@@ -246,13 +216,7 @@ def _uniformity_p_value(deviation: NDArray[np.float64], variance: float) -> floa
 
 
 def _verdict(
-    actions: int,
-    distinct: int,
-    variance: float,
-    tv: float,
-    expected_tv: float,
-    p_value: float,
-    repeats: bool,
+    actions: int, distinct: int, variance: float, tv: float, expected_tv: float, p_value: float, repeats: bool
 ) -> str:
     if actions == 1:
         return "There is only one action: nothing to check and nothing to compare."

@@ -1,7 +1,4 @@
-"""The paper's Theorems 1 to 3 as functions, each with what it is worth, and a check of what they assume.
-
-None of these numbers answers "how sure is the ranking?": the bounds are true and far too weak for that.
-"""
+"""The paper's Theorems 1 to 3 as functions, each with what it is worth."""
 
 from __future__ import annotations
 
@@ -12,23 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from podium.data.errors import PodiumError, refuse_rows
-from podium.theory.assumption import AssumptionCheck, check_assumption
+from podium.theory.checks import checked_count, checked_difference, checked_number, checked_observed, checked_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Form = Literal["appendix", "main"]
-
-__all__ = [
-    "AssumptionCheck",
-    "Bound",
-    "check_assumption",
-    "comparison_bound",
-    "expected_lde",
-    "reward_radius",
-    "reward_range_of",
-    "state_bound",
-]
 
 _HIGHEST = -math.expm1(-0.5)
 """The largest value that Theorem 2's proved bound can take, 1 - exp(-1/2) = 0.393."""
@@ -40,14 +26,10 @@ class Bound:
 
     Attributes
     ----------
-    value : float
-        The bound; ``float(bound)`` gives the same.
-    form : str
-        Which statement was used: "appendix" or "main" (Theorem 2), "state" (Theorem 3).
-    statement : str
-        What the number says.
-    caveats : tuple of str
-        What it does not say.
+    value : the bound; ``float(bound)`` gives the same
+    form : which statement was used: "appendix" or "main" (Theorem 2), "state" (Theorem 3)
+    statement : what the number says
+    caveats : what it does not say
     """
 
     value: float
@@ -72,18 +54,6 @@ def reward_range_of(rewards: ArrayLike) -> tuple[float, float]:
     The theorems mean the range of all possible rewards. Observed rewards can only show a part of it, and a
     range that is too narrow makes a bound too good: prefer the known limits of the reward.
 
-    Parameters
-    ----------
-    rewards : (N,)
-        Finite rewards.
-
-    Returns
-    -------
-    tuple of float
-        (low, high)
-
-    Examples
-    --------
     >>> reward_range_of([0.2, 1.0, 0.5])
     (0.2, 1.0)
     """
@@ -107,15 +77,8 @@ def reward_radius(reward_range: tuple[float, float], baseline: float = 0.0) -> f
 
     Parameters
     ----------
-    reward_range : (low, high)
-        Lowest and highest possible reward.
-    baseline : float
-        Mean baseline over the states.
-
-    Returns
-    -------
-    float
-        R, at least half of the reward range.
+    reward_range : lowest and highest possible reward
+    baseline : mean baseline over the states
 
     Examples
     --------
@@ -124,8 +87,8 @@ def reward_radius(reward_range: tuple[float, float], baseline: float = 0.0) -> f
     >>> reward_radius((-3.0, 1.0))
     3.0
     """
-    low, high = _checked_range(reward_range)
-    centre = _checked_number("baseline", baseline)
+    low, high = checked_range(reward_range)
+    centre = checked_number("baseline", baseline)
     return max(high - centre, centre - low)
 
 
@@ -156,29 +119,15 @@ def comparison_bound(
 
     Parameters
     ----------
-    difference : float
-        V(pi) - V(mu), the true difference, which a user has to suppose. The sign does not matter.
-    actions : int
-        n, the size of the action space.
-    per_state : int, optional
-        m, the number of distinct observed actions, the same in every state. Needed by the appendix form.
-    rows : int, optional
-        \|D\|, the number of distinct (state, action) rows. Needed by the main-text form.
-    reward_range : (low, high)
-        Lowest and highest possible reward.
-    baseline : float
-        Mean baseline over the states (LDE and DRE only).
-    estimator : {"LDE", "DiM", "IPS", "DRE"}
-        DiM and IPS use R at baseline 0; IPS and DRE are covered only under uniform logging.
-    uniform_behavior : bool
-        The log comes from a uniformly random behaviour policy.
-    form : {"appendix", "main"}
-        Which of the two printed statements.
-
-    Returns
-    -------
-    Bound
-        Its `value`, and in words its meaning and its limits.
+    difference : V(pi) - V(mu), the true difference, which a user has to suppose; the sign does not matter
+    actions : n, the size of the action space
+    per_state : m, the number of distinct observed actions, the same in every state; the appendix form needs it
+    rows : \|D\|, the number of distinct (state, action) rows; the main-text form needs it
+    reward_range : lowest and highest possible reward
+    baseline : mean baseline over the states (LDE and DRE only)
+    estimator : DiM and IPS use R at baseline 0; IPS and DRE are covered only under uniform logging
+    uniform_behavior : the log comes from a uniformly random behaviour policy
+    form : which of the two printed statements: "appendix" or "main"
 
     Examples
     --------
@@ -190,33 +139,13 @@ def comparison_bound(
     0.956
     """
     _check_estimator(estimator, baseline, uniform_behavior)
-    gap = _checked_difference(difference, reward_range)
-    n = _checked_count("actions", actions)
-    m = None if per_state is None else _checked_observed("per_state", per_state, n)
-    size = None if rows is None else _checked_count("rows", rows)
+    gap = checked_difference(difference, reward_range)
+    n = checked_count("actions", actions)
+    m = None if per_state is None else checked_observed("per_state", per_state, n)
+    size = None if rows is None else checked_count("rows", rows)
     radius = reward_radius(reward_range, baseline)
-    if form == "appendix":
-        if m is None:
-            raise PodiumError(
-                "the appendix form of Theorem 2 needs per_state",
-                hint="per_state is the number of distinct actions observed in each state.",
-            )
-        share, caveats = m / n, [_APPENDIX_CAVEAT]
-    elif form == "main":
-        if size is None:
-            raise PodiumError(
-                "the main-text form of Theorem 2 needs rows",
-                hint="rows is the number of distinct (state, action) rows; form='appendix' needs per_state.",
-            )
-        share, caveats = size / n**2, [_main_caveat(size, m, n)]
-    else:
-        raise PodiumError(
-            f"form must be 'appendix' or 'main'; it is {form!r}",
-            hint="'appendix' is the form that is proved.",
-        )
-    caveats.append(_ASSUMPTION_CAVEAT)
-    if estimator in ("IPS", "DRE"):
-        caveats.append(_REMARK_CAVEAT)
+    share, caveat = _observed_share(form, m, size, n)
+    caveats = [caveat, _ASSUMPTION_CAVEAT, *([_REMARK_CAVEAT] if estimator in ("IPS", "DRE") else [])]
     value = -math.expm1(-((share * gap / radius) ** 2) / 8.0)
     source = "appendix" if form == "appendix" else "main-text"
     claim = "has" if form == "appendix" else "is said to have"
@@ -225,6 +154,28 @@ def comparison_bound(
         f"a chance of at least {value:.3g} to order them correctly."
     )
     return Bound(value, form, statement, tuple(caveats))
+
+
+def _observed_share(form: str, per_state: int | None, rows: int | None, actions: int) -> tuple[float, str]:
+    """The share of the actions that a form of Theorem 2 takes as observed, and what to know of that form."""
+    if form == "appendix":
+        if per_state is None:
+            raise PodiumError(
+                "the appendix form of Theorem 2 needs per_state",
+                hint="per_state is the number of distinct actions observed in each state.",
+            )
+        return per_state / actions, _APPENDIX_CAVEAT
+    if form == "main":
+        if rows is None:
+            raise PodiumError(
+                "the main-text form of Theorem 2 needs rows",
+                hint="rows is the number of distinct (state, action) rows; form='appendix' needs per_state.",
+            )
+        same = per_state is not None and rows == per_state * actions
+        return rows / actions**2, _SAME_CAVEAT if same else _MAIN_CAVEAT
+    raise PodiumError(
+        f"form must be 'appendix' or 'main'; it is {form!r}", hint="'appendix' is the form that is proved."
+    )
 
 
 def state_bound(
@@ -246,23 +197,12 @@ def state_bound(
 
     Parameters
     ----------
-    delta : float
-        How wrong counts as badly wrong, in squared reward units, >= 0.
-    difference : float
-        V(pi|s) - V(mu|s), the true difference in the state. The sign does not matter.
-    actions : int
-        n, the size of the action space.
-    per_state : int
-        m, the number of distinct observed actions in the state.
-    reward_range : (low, high)
-        Lowest and highest possible reward.
-    baseline : float
-        The baseline in the state.
-
-    Returns
-    -------
-    Bound
-        Its `value`, and in words its meaning and its limits.
+    delta : how wrong counts as badly wrong, in squared reward units, >= 0
+    difference : V(pi|s) - V(mu|s), the true difference in the state; the sign does not matter
+    actions : n, the size of the action space
+    per_state : m, the number of distinct observed actions in the state
+    reward_range : lowest and highest possible reward
+    baseline : the baseline in the state
 
     Examples
     --------
@@ -270,15 +210,15 @@ def state_bound(
     >>> round(bound.value, 4)
     0.6897
     """
-    threshold = _checked_number("delta", delta)
+    threshold = checked_number("delta", delta)
     if threshold < 0.0:
         raise PodiumError(
             f"delta must be >= 0; it is {threshold:.10g}",
             hint="delta is the size of a product of two differences that counts as badly wrong.",
         )
-    gap = _checked_difference(difference, reward_range)
-    n = _checked_count("actions", actions)
-    m = _checked_observed("per_state", per_state, n)
+    gap = checked_difference(difference, reward_range)
+    n = checked_count("actions", actions)
+    m = checked_observed("per_state", per_state, n)
     radius = reward_radius(reward_range, baseline)
     value = 1.0 / (1.0 + (threshold + m / n * gap**2) / (2.0 * radius**2))
     statement = (
@@ -308,21 +248,11 @@ def expected_lde(
 
     Parameters
     ----------
-    value : float
-        V(pi), the true value.
-    baseline : float
-        rhat, a constant or its mean over the states.
-    actions : int
-        n, the size of the action space.
-    observed : int
-        m, the number of distinct observed actions in each state. It cancels in the "rows" form.
-    normalize : {"rows", "states"}
-        Divide by the number of rows (eq. lde) or by the number of states (the paper's Example 1).
-
-    Returns
-    -------
-    float
-        The expectation over the draw of the action sets.
+    value : V(pi), the true value
+    baseline : rhat, a constant or its mean over the states
+    actions : n, the size of the action space
+    observed : m, the number of distinct observed actions in each state; it cancels in the "rows" form
+    normalize : divide by the number of "rows" (eq. lde) or of "states" (the paper's Example 1)
 
     Examples
     --------
@@ -333,10 +263,10 @@ def expected_lde(
     >>> expected_lde(1.0, baseline=0.5, actions=10, observed=10, normalize="states")
     1.0
     """
-    truth = _checked_number("value", value)
-    centre = _checked_number("baseline", baseline)
-    n = _checked_count("actions", actions)
-    m = _checked_observed("observed", observed, n)
+    truth = checked_number("value", value)
+    centre = checked_number("baseline", baseline)
+    n = checked_count("actions", actions)
+    m = checked_observed("observed", observed, n)
     if normalize not in ("rows", "states"):
         raise PodiumError(
             f"normalize must be 'rows' or 'states'; it is {normalize!r}",
@@ -354,6 +284,14 @@ _APPENDIX_CAVEAT = (
     f"It is vacuous: |V(pi) - V(mu)| <= 2R and m <= n, so it never exceeds 1 - exp(-1/2) = {_HIGHEST:.3f}, "
     "less than a coin toss. It does not say how sure a ranking is."
 )
+_MAIN_CAVEAT = (
+    "The main-text form is wrong unless |S| = |A|: with more states than actions it promises more than "
+    "is true, with fewer it promises less than is proved. Use form='appendix'."
+)
+_SAME_CAVEAT = (
+    "The main-text form is wrong unless |S| = |A|, which holds here: it equals the appendix form and "
+    f"is as vacuous, never above {_HIGHEST:.3f}."
+)
 _REMARK_CAVEAT = (
     "For IPS and DRE it holds only under a uniformly random behaviour policy, with one row per "
     "(state, action); repeated draws, which both normally keep, are outside the proof."
@@ -362,18 +300,6 @@ _STATE_CAVEAT = (
     "It is loose: no delta that can occur, 0 to 4R^2, brings it below 1/5, and at delta = 0 it never falls "
     "below 1/3. It does not say how sure a comparison is."
 )
-
-
-def _main_caveat(rows: int, per_state: int | None, actions: int) -> str:
-    if per_state is not None and rows == per_state * actions:
-        return (
-            "The main-text form is wrong unless |S| = |A|, which holds here: it equals the appendix form and "
-            f"is as vacuous, never above {_HIGHEST:.3f}."
-        )
-    return (
-        "The main-text form is wrong unless |S| = |A|: with more states than actions it promises more than "
-        "is true, with fewer it promises less than is proved. Use form='appendix'."
-    )
 
 
 def _check_estimator(estimator: str, baseline: float, uniform_behavior: bool) -> None:
@@ -392,61 +318,3 @@ def _check_estimator(estimator: str, baseline: float, uniform_behavior: bool) ->
             f"{estimator} has no baseline; baseline is {baseline!r}",
             hint="leave baseline out; it belongs to LDE and DRE.",
         )
-
-
-def _checked_number(name: str, value: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise PodiumError(f"{name} must be a finite number; it is {value!r}", hint=f"give a number as {name}.")
-    return number
-
-
-def _checked_count(name: str, value: int) -> int:
-    number = _checked_number(name, value)
-    if number < 1 or number != int(number):
-        raise PodiumError(
-            f"{name} must be a whole number >= 1; it is {value!r}",
-            hint="the theorem counts distinct things; means and shares do not fit it.",
-        )
-    return int(number)
-
-
-def _checked_observed(name: str, value: int, actions: int) -> int:
-    number = _checked_count(name, value)
-    if number > actions:
-        raise PodiumError(
-            f"{name} must not exceed actions; they are {number} and {actions}",
-            hint="count distinct actions in a state; repeated draws count once.",
-        )
-    return number
-
-
-def _checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = reward_range
-    except (TypeError, ValueError):
-        raise PodiumError(
-            f"reward_range must be a pair (low, high); it is {reward_range!r}",
-            hint="for example reward_range=(0, 1), or reward_range_of(rewards).",
-        ) from None
-    bottom, top = _checked_number("reward_range[0]", low), _checked_number("reward_range[1]", high)
-    if bottom >= top:
-        raise PodiumError(
-            f"reward_range must have low < high; it is ({bottom:.10g}, {top:.10g})",
-            hint="for example reward_range=(0, 1); with a single possible reward all policies are equal.",
-        )
-    return bottom, top
-
-
-def _checked_difference(difference: float, reward_range: tuple[float, float]) -> float:
-    low, high = _checked_range(reward_range)
-    gap = abs(_checked_number("difference", difference))
-    if gap > (high - low) * (1.0 + 1e-9):
-        raise PodiumError(
-            f"difference must not exceed the reward range; it is {gap:.10g} and the range {high - low:.10g}",
-            hint="both in reward units: two policies cannot differ by more than two rewards can.",
-        )
-    return gap

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.errors import BaselineRefused
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.engines.parts import Part
@@ -23,7 +24,7 @@ from podium.engines.rows import Rows
 from podium.estimates.applied import folds_of
 from podium.estimates.baselines import BaselineRows
 from podium.estimates.estimators import DRE
-from podium.estimates.learned import FOLDS, Encoder
+from podium.estimates.learned import FOLDS, Encoder, assign_folds
 from podium.estimates.methods import Method, complete, with_baseline
 from podium.estimates.options import Options
 from podium.estimates.results import MethodResult
@@ -56,10 +57,9 @@ class Surface:
         raw = encoder.features(log)
         centre, spread = raw.mean(axis=0), raw.std(axis=0)
         scale = np.where(spread > 1e-12 * np.maximum(np.abs(centre), 1e-300), spread, np.inf)
-        groups = np.arange(len(log)) if log.units is None else factorize(log.units)[0]
-        fold = (np.random.default_rng([seed, 6]).permutation(int(groups.max()) + 1) % FOLDS)[groups]
+        fold, folds = assign_folds(log, np.arange(len(log)), [seed, 6])
         x = with_level((raw - centre) / scale)
-        fits = [fit_surface(x[fold != k], log, np.flatnonzero(fold != k), per_action) for k in range(FOLDS)]
+        fits = [fit_surface(x[fold != k], log, np.flatnonzero(fold != k), per_action) for k in range(folds)]
         fits.append(fit_surface(x, log, np.arange(len(log)), per_action))
         return cls(encoder, centre, scale, np.array(fits), rows.numbers, fold)
 
@@ -106,7 +106,10 @@ def method_of(rows: Rows, seed: int) -> Method | None:
     """DRE with such a model, ready for a pass; None where it cannot judge."""
     if rows.log.knows not in ("full", "logged") or rows.policies.proxies or len(rows.sample) < FOLDS:
         return None
-    surface = Surface.fit(rows, all(p.has_full for p in rows.policies), seed)
+    try:
+        surface = Surface.fit(rows, all(p.has_full for p in rows.policies), seed)
+    except BaselineRefused:  # a single unit
+        return None
     (method,) = complete(rows, [with_baseline(rows, DRE, surface, False, Options(baseline="linear"))])
     return replace(method, paired=True)
 

@@ -23,15 +23,9 @@ from podium.worlds.sampling import Random, invert, random_policy
 RewardFunction = Callable[[Floats, Floats], Any]
 
 __all__ = [
-    "REWARDS",
-    "Bandit",
-    "LabelledBandit",
-    "example",
-    "from_classification",
-    "reward_1_1",
-    "reward_1_2",
+    "REWARDS", "Bandit", "LabelledBandit", "example", "from_classification", "reward_1_1", "reward_1_2",
     "reward_1_2_text",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,14 +85,12 @@ class Bandit:
     @cached_property
     def best_actions(self) -> Codes:
         """(S,) the action with the highest reward in each state."""
-        best: Codes = self.rewards.argmax(axis=1)
-        return best
+        return np.asarray(self.rewards.argmax(axis=1))
 
     @cached_property
     def worst_actions(self) -> Codes:
         """(S,) the action with the lowest reward in each state."""
-        worst: Codes = self.rewards.argmin(axis=1)
-        return worst
+        return np.asarray(self.rewards.argmin(axis=1))
 
     @cached_property
     def v_max(self) -> float:
@@ -121,8 +113,7 @@ class Bandit:
 
     def state_values(self, policy: Floats) -> Floats:
         """(S,) V(pi|s) = sum_a r(s, a) pi(a|s)."""
-        values: Floats = (self.rewards * policy).sum(axis=1)
-        return values
+        return np.asarray((self.rewards * policy).sum(axis=1))
 
     # --- policies --------------------------------------------------------------------------------------------
 
@@ -182,8 +173,7 @@ class Bandit:
 
     def on_rows(self, policy: Floats, log: Log) -> Floats:
         """(N, A) a policy (S, A) on the rows of a log of this bandit, as `podium.compare` takes it."""
-        rows: Floats = policy[np.searchsorted(self.states, log.states)]
-        return rows
+        return np.asarray(policy[np.searchsorted(self.states, log.states)])
 
     def __repr__(self) -> str:
         return (
@@ -195,22 +185,19 @@ class Bandit:
 def reward_1_1(s: Floats, a: Floats) -> Floats:
     """Example 1.1 (eq. ex1.1_reward)."""
     rise, wave = np.exp(s + a) + np.sin(2 * np.pi * (s - a)), np.cos(2 * np.pi * (s + a)) + np.exp(s - a)
-    reward: Floats = rise * wave
-    return reward
+    return np.asarray(rise * wave)
 
 
 def reward_1_2(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the printed tables have it: 3/2 + cos 2pi(s+a) + (1/2) cos 10pi(s-a), times a Gaussian ridge."""
     waves = 1.5 + np.cos(2 * np.pi * (s + a)) + 0.5 * np.cos(10 * np.pi * (s - a))
-    reward: Floats = waves * np.exp(-((a + np.cos(2 * np.pi * s)) ** 2))
-    return reward
+    return np.asarray(waves * np.exp(-((a + np.cos(2 * np.pi * s)) ** 2)))
 
 
 def reward_1_2_text(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the text prints it (eq. ex1.2_reward); it does not give the printed tables."""
     waves = (3 + np.cos(2 * np.pi * (s + a)) + np.cos(10 * np.pi * (s - a))) / 2
-    reward: Floats = waves * np.exp(-((a + np.cos(2 * np.pi * s)) ** 2))
-    return reward
+    return np.asarray(waves * np.exp(-((a + np.cos(2 * np.pi * s)) ** 2)))
 
 
 REWARDS: dict[str, RewardFunction] = {"1.1": reward_1_1, "1.2": reward_1_2, "1.2-text": reward_1_2_text}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, listed, refuse_rows
+from podium.data.frames import take_rows
 from podium.data.log import Log
 from podium.worlds.sampling import Random, invert, random_policy
 
@@ -108,6 +109,8 @@ def from_classification(
 ) -> LabelledBandit:
     """A benchmark for policy comparison from any labelled data and any classifiers.
 
+    Its `draw_log(rng)` gives logs, `policies` what `podium.compare` takes, `values` the truth.
+
     Parameters
     ----------
     X : (N, F) features, an array or a frame
@@ -119,11 +122,6 @@ def from_classification(
     share : part of the training examples that each classifier gets to see, at random, so that they differ
     seed : of the split and of the shares; a classifier's own randomness is its own affair
 
-    Returns
-    -------
-    LabelledBandit
-        `draw_log(rng)` gives logs, `policies` what `podium.compare` takes, `values` the truth.
-
     Examples
     --------
     >>> X, y = np.arange(8.0)[:, None], np.array(list("aabbaabb"))
@@ -134,7 +132,7 @@ def from_classification(
     >>> bandit.draw_log(0)
     Log (memory): 8 rows, 8 distinct (state, action), 8 states, 2 actions, the full behaviour policy
     """
-    labels = np.asarray(y)
+    X, labels = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
     if labels.ndim != 1 or not labels.size or len(X) != len(labels):
         raise PodiumError(
             f"y must be one label for each of the {len(X)} rows of X; its shape is {labels.shape}",
@@ -154,7 +152,7 @@ def from_classification(
     for name, policy in policies.items():
         rows = rng.permutation(learn)[: max(1, int(share * len(learn)))] if train else None
         predictions.append(positions(name, predict(name, policy, X, labels, rows, test), actions))
-    states = np.asarray(take(X, test))
+    states = np.asarray(take_rows(X, test))
     return LabelledBandit(states, codes[test].astype(np.int64), actions, tuple(policies), np.array(predictions))
 
 
@@ -162,10 +160,10 @@ def predict(name: str, policy: Any, X: Any, labels: NDArray[Any], rows: Codes | 
     """(N,) the labels that a policy predicts for the test rows, trained on `rows` if it is a classifier."""
     if hasattr(policy, "predict"):
         if rows is not None:
-            policy = blank(policy).fit(take(X, rows), labels[rows])
-        answer = np.asarray(policy.predict(take(X, test)))
+            policy = blank(policy).fit(take_rows(X, rows), labels[rows])
+        answer = np.asarray(policy.predict(take_rows(X, test)))
     elif callable(policy):
-        answer = np.asarray(policy(take(X, test)))
+        answer = np.asarray(policy(take_rows(X, test)))
     else:
         answer = np.asarray(policy)
         if answer.shape == labels.shape:
@@ -185,13 +183,6 @@ def blank(classifier: Any) -> Any:
     from sklearn.base import clone
 
     return clone(classifier)
-
-
-def take(X: Any, rows: Codes) -> Any:
-    """Some rows of an array, a list or a frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
 def positions(name: str, answer: NDArray[Any], actions: NDArray[Any]) -> Codes:

@@ -29,9 +29,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.columns import Floats
 from podium.data.files import write_text
+from podium.worlds.sampling import softmax
 
-Floats = NDArray[np.float64]
 Policy = Callable[[NDArray[Any]], Floats]  # states (N, 3) -> action probabilities (N, A)
 
 DEFAULT_ROWS = 400
@@ -138,7 +139,7 @@ class Programme:
 
     def behavior(self, states: NDArray[Any]) -> Floats:
         """What the programme does now and has logged: a quarter at random, the rest by habit."""
-        return _in_parts(0.25 * self.random(states) + 0.75 * _softmax(_linear(states, np.array(self.habits))))
+        return _in_parts(0.25 * self.random(states) + 0.75 * softmax(_linear(states, np.array(self.habits))))
 
     def sms_all(self, states: NDArray[Any]) -> Floats:
         """Text everyone."""
@@ -150,7 +151,7 @@ class Programme:
 
     def personalised(self, states: NDArray[Any]) -> Floats:
         """Mostly the reminder that an imperfect model believes to be best: softmax(beliefs / .035)."""
-        return _in_parts(_softmax(_linear(states, np.array(self.beliefs)) / 0.035))
+        return _in_parts(softmax(_linear(states, np.array(self.beliefs)) / 0.035))
 
     def random(self, states: NDArray[Any]) -> Floats:
         """Each reminder with the same probability."""
@@ -233,12 +234,6 @@ def _linear(states: NDArray[Any], coefficients: Floats) -> Floats:
     level, by_age, by_missed, by_distance = coefficients.T
     scores: Floats = level + (age - 60) / 10 * by_age + missed * by_missed + distance / 10 * by_distance
     return scores
-
-
-def _softmax(scores: Floats) -> Floats:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    distribution: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return distribution
 
 
 def _in_parts(distribution: Floats) -> Floats:

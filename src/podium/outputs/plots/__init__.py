@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.data.errors import PodiumError
+from podium.outputs.insights import insights_of
 from podium.outputs.plots.answers import methods, pairs, ranking, states
-from podium.outputs.plots.canvas import Picture, insights_of, theme_of
+from podium.outputs.plots.canvas import Picture, theme_of
 from podium.outputs.plots.checks import coverage, drivers, plan, weights
 from podium.outputs.plots.map import spectrum
 

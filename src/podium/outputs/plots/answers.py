@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.data.columns import descending
-from podium.outputs.display import percent
+from podium.outputs.display import percent, rank_range, whole_percent
+from podium.outputs.insights import insights_of
 from podium.outputs.plots.canvas import (
     DASHES,
     MARKERS,
     Theme,
     canvas,
+    columns_on_top,
     figure_of,
-    insights_of,
     label_x,
     names_beside,
     say,
@@ -22,7 +23,7 @@ from podium.outputs.plots.canvas import (
     short_texts,
     title,
 )
-from podium.outputs.report.charts import BINS, chance, ranks
+from podium.outputs.report.charts import MARKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,15 +46,14 @@ def ranking(
     """
     insights = insights_of(result)
     comparison = insights.result
-    anchor = against or insights.reference or comparison.best
+    anchor = against or insights.anchor
     names = comparison.ranking
     ax, theme = canvas(ax, 8, 1.3 + 0.34 * len(names), style)
     short = names_beside(ax, names)
     colours = {"better": theme.up, "worse": theme.down, "cannot tell": theme.open}
-    signs = {"better": "▲", "worse": "▼", "cannot tell": "○"}
     ax.axvline(0, color=theme.soft, linewidth=1)
     for y, policy in enumerate(comparison.policies):
-        says = f"rank {ranks(policy.rank_low, policy.rank_high)}"
+        says = f"rank {rank_range(policy.rank_low, policy.rank_high)}"
         if policy.name == anchor:
             ax.plot(0, y, "D", color=theme.ink, markersize=4.5)
         else:
@@ -65,10 +65,8 @@ def ranking(
             marker = {"better": "^", "worse": "v"}.get(pair.verdict, "o")
             face = colour if decided else theme.paper
             ax.plot(pair.difference, y, marker, color=colour, markerfacecolor=face, markersize=7.5, markeredgewidth=1.6)
-            says += f"   {signs[pair.verdict]} {pair.verdict} {percent(pair.p_better)}"
-        ax.annotate(
-            says, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=8.5, color=theme.ink
-        )  # fmt: skip
+            says += f"   {MARKS[pair.verdict]} {pair.verdict} {percent(pair.p_better)}"
+        ax.annotate(says, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=8.5, color=theme.ink)
     ax.grid(axis="x", color=theme.rule, linewidth=0.7)
     short_numbers(ax.xaxis)
     side = "left" if comparison.settings["lower_is_better"] else "right"
@@ -101,13 +99,11 @@ def pairs(result: Comparison | Insights, ax: Axes | None = None, *, style: str =
             if len(names) <= MOST_NUMBERS:
                 backing = {"facecolor": theme.paper, "edgecolor": "none", "pad": 1.6} if hatch else None
                 ax.text(
-                    x, y, chance(pair.p_better), ha="center", va="center", fontsize=8.5, color=ink, bbox=backing
+                    x, y, whole_percent(pair.p_better), ha="center", va="center", fontsize=8.5, color=ink, bbox=backing
                 )  # fmt: skip
     every = 1 if len(names) <= 25 else 5
     ax.set_xticks(range(0, len(names), every), [str(n + 1) for n in range(0, len(names), every)])
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
+    columns_on_top(ax)
     title(ax, theme, "P(row is better than column), in %")
     keys = [
         Patch(facecolor=face, edgecolor=theme.hatch, hatch=hatch, label=verdict)
@@ -136,10 +132,7 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
     comparison = insights.result
     main = comparison.settings["estimator"]
     sign = 1.0 if comparison.settings["lower_is_better"] else -1.0
-    table = {
-        m: [p.estimates[m] for p in comparison.policies]
-        for m in sorted(comparison.policies[0].estimates, key=lambda m: m != main)
-    }
+    table = {m: [p.estimates[m] for p in comparison.policies] for m in insights.methods}
     known = {m: np.array(v, dtype=float) for m, v in table.items() if None not in v}
     names = comparison.ranking
     ax, theme = canvas(ax, 8, 1.3 + 0.32 * len(names), style)
@@ -161,9 +154,7 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
     ax.set_xlim(-0.1, max(0.9, len(known) - 0.9))
     labels = [m + ("\n(ranks)" if m == main else "") for m in known]
     ax.set_xticks(range(len(known)), labels)
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
+    columns_on_top(ax)
     title(ax, theme, "Rank by each method")
     if comparison.unavailable:
         label_x(ax, theme, "not available: " + ", ".join(comparison.unavailable))
@@ -172,11 +163,8 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
 
 def place_of(values: Any) -> list[int]:
     """The place 0..K-1 of each value, smallest first; equal values keep their order."""
-    order = descending(values.mean() - values)
-    places = np.empty(len(order), dtype=int)
-    places[order] = np.arange(len(order))
-    found: list[int] = places.tolist()
-    return found
+    places: list[int] = np.argsort(descending(values.mean() - values)).tolist()
+    return places
 
 
 def states(
@@ -190,25 +178,16 @@ def states(
     view = insights.states(a, b)
     ax, theme = canvas(ax, 7, 3, style)
     short = short_texts([a, b], 24)
-    if view is None:
-        title(ax, theme, f"{short[a]} against {short[b]}, state by state")
-        return say(ax, theme, 'the baseline "state" shows no single states of a large log')
-    if view.every == 1:
-        title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+    title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+    if len(view.labels) == 1:
         return say(ax, theme, "the log has one state")
-    size = float(np.abs(view.differences).max()) or 1.0
-    counts, edges = np.histogram(view.differences, bins=BINS, range=(-size, size), weights=view.rows)
-    middle = (edges[:-1] + edges[1:]) / 2
-    lower = bool(insights.result.settings["lower_is_better"])
-    for x, count in zip(middle, counts, strict=True):
-        tie, ahead = abs(x) < 1e-9 * size, (x < 0) == lower
-        face = theme.open if tie else theme.up if ahead else theme.down
-        hatch = None if ahead or tie else "////"
-        ax.bar(x, count, 0.92 * (edges[1] - edges[0]), color=face, hatch=hatch, edgecolor=theme.paper, linewidth=0)
+    colours = {"up": theme.up, "down": theme.down, "tie": theme.open}
+    for low, high, rows, kind in view.bars():
+        look: dict[str, Any] = {"color": colours[kind], "hatch": "////" if kind == "down" else None}
+        ax.bar((low + high) / 2, rows, 0.92 * (high - low), edgecolor=theme.paper, linewidth=0, **look)
     ax.axvline(0, color=theme.soft, linewidth=1)
     short_numbers(ax.xaxis)
     ax.set_ylabel("rows", color=theme.soft, fontsize=9)
     gap = f"{short[a]} − {short[b]} in a state,"
     label_x(ax, theme, gap + ("\n" if len(gap) > 40 else " ") + f"{view.unit}, by {view.method}")
-    title(ax, theme, f"{short[a]} against {short[b]}, state by state")
     return figure_of(ax)

@@ -23,9 +23,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from podium.comparison.result import Comparison
-    from podium.outputs.insights import Insights
-
 LONG = 28  # characters of a name beside an axis
 
 
@@ -66,13 +63,6 @@ class Picture(Figure):
         output = io.BytesIO()
         self.savefig(output, format="png", dpi=144)
         return output.getvalue()
-
-
-def insights_of(result: Comparison | Insights) -> Insights:
-    """What there is to see in a comparison."""
-    from podium.outputs.insights import Insights
-
-    return result if isinstance(result, Insights) else result.insights
 
 
 def theme_of(style: str) -> Theme:
@@ -158,6 +148,13 @@ def characters() -> frozenset[int]:
 
     families: Iterable[str] = FontProperties().get_family()
     return frozenset().union(*(charmap(family) for family in families))
+
+
+def columns_on_top(ax: Axes) -> None:
+    """The labels of columns above a table, which has no axis below."""
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
 
 
 def short_numbers(axis: Any) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.data.columns import descending
-from podium.outputs.display import label_text
+from podium.outputs.display import label_text, share
+from podium.outputs.insights import FAINTEST, insights_of
 from podium.outputs.plots.canvas import (
     DASHES,
     MARKERS,
     canvas,
+    columns_on_top,
     figure_of,
-    insights_of,
     label_x,
     names_beside,
     plain,
@@ -23,7 +22,6 @@ from podium.outputs.plots.canvas import (
     short_texts,
     title,
 )
-from podium.outputs.report.charts import FAINTEST, share_text
 from podium.outputs.report.scales import tick_text
 
 if TYPE_CHECKING:
@@ -38,39 +36,27 @@ def coverage(result: Comparison | Insights, ax: Axes | None = None, *, most: int
     """Which actions each policy wants, below those that were logged; at most so many actions."""
     from matplotlib.patches import Rectangle
 
-    insights = insights_of(result)
-    use = insights.actions
-    known = [w for w in use.wanted.values() if w is not None]
-    gap = np.max([np.abs(w - use.logged) for w in known], axis=0) if known else use.logged
-    chosen = sorted(descending(gap)[:most].tolist())
-    rest = len(use.labels) - len(chosen)
-    rows: list[tuple[str, Any]] = [("logged", use.logged), *use.wanted.items()]
-    ax, theme = canvas(ax, 2.8 + 0.75 * (len(chosen) + bool(rest)), 1.2 + 0.34 * len(rows), style)
-    names = [name for name, _ in rows[1:]]
+    shown = insights_of(result).actions.table(most)
+    labels = list(short_texts(shown.labels, 14).values()) + ([f"{shown.others} others"] if shown.others else [])
+    ax, theme = canvas(ax, 2.8 + 0.75 * len(labels), 1.2 + 0.34 * len(shown.rows), style)
+    names = [name for name, _ in shown.rows[1:]]
     short = names_beside(ax, names)
-    ax.set_yticks(range(len(rows)), ["logged", *(short[n] for n in names)])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    for y, (_, shares) in enumerate(rows):
+    ax.set_yticks(range(len(shown.rows)), ["logged", *(short[n] for n in names)])
+    ax.set_ylim(len(shown.rows) - 0.5, -0.5)
+    for y, (_, shares) in enumerate(shown.rows):
         if shares is None:
             ax.text(-0.4, y, "known only at the logged actions", va="center", fontsize=8.5, color=theme.soft)
-            continue
-        values = [float(shares[j]) for j in chosen]
-        values += [max(0.0, 1 - sum(values))] if rest else []
-        for x, value in enumerate(values):
+        for x, value in enumerate(shares or ()):
             box = (x - 0.46, y - 0.42)
             ax.add_patch(Rectangle(box, 0.92, 0.84, fill=False, edgecolor=theme.rule, linewidth=0.6))
             ax.add_patch(Rectangle(box, 0.92 * min(1.0, value), 0.84, facecolor=theme.up, alpha=0.35))
-            ax.text(x, y, share_text(value), ha="center", va="center", fontsize=8.5, color=theme.ink)
+            ax.text(x, y, share(value), ha="center", va="center", fontsize=8.5, color=theme.ink)
     ax.axhline(0.5, color=theme.ink, linewidth=1)
-    labels = list(short_texts([use.labels[j] for j in chosen], 14).values())
-    labels += [f"{rest} others"] if rest else []
     ax.set_xticks(range(len(labels)), labels, rotation=35 if max(map(len, labels)) > 7 else 0)
     for text in ax.get_xticklabels():
         text.set_horizontalalignment("left" if text.get_rotation() else "center")
     ax.set_xlim(-0.5, len(labels) - 0.5)
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
+    columns_on_top(ax)
     title(ax, theme, "Actions logged, and actions wanted")
     return figure_of(ax)
 
@@ -142,18 +128,17 @@ def drivers(
 def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5, style: str = "light") -> Figure:
     """Rows against the smallest true difference that they decide 8 times in 10, for the open pairs."""
     insights = insights_of(result)
-    rows, now, matters = insights.judged_rows, insights.detectable, insights.matters
-    lines = [(p, now[frozenset((p.a, p.b))]) for p in insights.open_pairs(most)]
-    lines = [(p, d) for p, d in lines if isfinite(d) and d > 0]
+    shown = insights.plan_lines(most)
+    lines = [] if shown is None else shown.pairs
     short = short_texts(insights.result.ranking, 24)
     labels = [f"{short[p.a]} against {short[p.b]}" for p, _ in lines]
     side_by_side = max(map(len, labels), default=0) <= 36
     ax, theme = canvas(ax, 7, 3.8 if side_by_side else 3.8 + 0.1 * len(labels), style)
     title(ax, theme, "Smallest difference that so many rows decide 8 times in 10")
-    if not lines or matters is None:
+    if shown is None:
         return say(ax, theme, "the log says too little for a plan")
-    far = min(1e4, max(4.0, *(1.5 * (d / matters) ** 2 for _, d in lines)))
-    x = np.geomspace(rows / 2, rows * far, 60)
+    rows, matters = shown.rows, shown.matters
+    x = np.geomspace(rows / 2, rows * shown.far, 60)
     ax.set_xscale("log")
     ax.set_yscale("log")
     for n, (_, d) in enumerate(lines):

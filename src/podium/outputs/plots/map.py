@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.comparison.spectrum import WEIGHTINGS, Place, Spectrum, spectrum_of
-from podium.outputs.plots.canvas import canvas, figure_of, insights_of, label_x, plain, say, short_texts, title
+from podium.outputs.insights import insights_of
+from podium.outputs.plots.canvas import canvas, columns_on_top, figure_of, label_x, plain, short_texts, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,17 +31,12 @@ def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *
     Policies carry numbers in the order of the comparison, or of DRE for a `Spectrum`; a number in a filled circle
     stands at that place here too, one in a hollow square does not.
     """
-    found: Spectrum | None
     if isinstance(result, Spectrum):
         reference = next((p for p in result.places if p.estimator == "DRE"), result.places[0])
         found, names, by = result, reference.ranking, reference.estimator
     else:
         comparison = insights_of(result).result
         found, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
-    if found is None:
-        ax, theme = canvas(ax, 7, 3, style)
-        title(ax, theme, "Every method")
-        return say(ax, theme, "beyond 20,000 rows podium.spectrum(log, policies) draws the map")
     columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in found.places)]
     baselines = list(dict.fromkeys(p.baseline for p in found.places))
     cells: dict[tuple[str, str], list[Place]] = {}
@@ -79,9 +75,7 @@ def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *
     ax.set_ylim(y, 0)
     ax.set_xticks([x + 0.5 for x in range(len(columns))], [LABELS[c] for c in columns])
     ax.set_xlim(0, len(columns))
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
+    columns_on_top(ax)
     title(ax, theme, "The order by every method, best first")
     short = short_texts(shown, 24)
     key = "   ".join(f"{numbers[name]} {short[name]}" for name in shown)

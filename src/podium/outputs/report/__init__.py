@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from podium.data.errors import count
 from podium.data.files import write_text
 from podium.outputs.answer import answer
-from podium.outputs.display import short_names, shorten
-from podium.outputs.insights import Insights
+from podium.outputs.display import shorten
+from podium.outputs.insights import Insights, insights_of
 from podium.outputs.markup import Markup, data_block, tag
 from podium.outputs.report import sections
 
@@ -58,8 +58,8 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
     source : the name of the file that the log came from
     difference : the smallest difference in reward that matters; None for a fifth of the rewards' standard deviation
     """
-    insights = result.insights if difference is None else Insights(result, difference)
-    said = answer(insights)
+    insights = insights_of(result, difference)
+    verdict = answer(insights)
     main = [
         sections.ranking(insights),
         sections.pairs(insights),
@@ -75,15 +75,16 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         tag("meta", http_equiv="Content-Security-Policy", content=CONTENT_SECURITY_POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", shorten(said.sentence, 140)),
+        tag("title", shorten(verdict.sentence, 140)),
         Markup(f"<style>{STYLE}</style>"),
     )
     contents = tag("ul", [tag("li", tag("a", text, href=f"#{name}")) for name, text in CONTENTS.items()])
     body = tag(
         "body",
         tag("a", "Skip to the ranking", href="#ranking", class_="skip"),
-        tag("header", masthead(insights), tag("h1", said.sentence), [tag("p", d, class_="deck") for d in said.details],
-            quarrel(result), tag("nav", contents, aria_label="Contents")),
+        tag("header", masthead(insights), tag("h1", verdict.sentence),
+            [tag("p", line, class_="deck") for line in verdict.details], contradiction(insights),
+            tag("nav", contents, aria_label="Contents")),
         tag("main", main, id="main"),
         tag("footer", tag("p", "Made by podium. Probabilities hold if the assumptions do.")),
         tag("div", id="tip", hidden=True, aria_hidden="true"),
@@ -95,7 +96,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
 
 def headline(result: Comparison, difference: float | None = None) -> str:
     """The answer in one sentence, as plain text."""
-    return answer(result.insights if difference is None else Insights(result, difference)).sentence
+    return answer(insights_of(result, difference)).sentence
 
 
 def masthead(insights: Insights) -> Markup:
@@ -103,9 +104,9 @@ def masthead(insights: Insights) -> Markup:
     result = insights.result
     log = result.log
     parts = [
-        count(len(result.policies), "policies").replace("policiess", "policies"),
+        f"{len(result.policies):,} policies",
         count(len(log), "logged row"),
-        *([] if log.n_states is None else [count(log.n_states, "state")]),
+        count(log.n_states, "state"),
         count(log.n_actions, "action"),
         *(["estimated propensities"] if log.knows == "estimated" else []),
         f"level {result.level_text}",
@@ -114,11 +115,10 @@ def masthead(insights: Insights) -> Markup:
     return tag("p", tag("b", "podium"), " " + " · ".join(parts), class_="masthead")
 
 
-def quarrel(result: Comparison) -> Markup | None:
-    """Verdicts that contradict the ranking come first."""
-    short = short_names(result.ranking)
-    found = [p for p in result.pairs if p.verdict == "worse"]
-    if not found:
+def contradiction(insights: Insights) -> Markup | None:
+    """A verdict that contradicts the ranking comes first."""
+    pair = next((p for p in insights.result.pairs if p.verdict == "worse"), None)
+    if pair is None:
         return None
-    p = found[0]
-    return tag("p", f"Warning: {short[p.a]} ranks above {short[p.b]}, but is judged worse.", class_="warning")
+    a, b = insights.short[pair.a], insights.short[pair.b]
+    return tag("p", f"Warning: {a} ranks above {b}, but is judged worse.", class_="warning")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, log10
+from math import log10
 from typing import Any
 
 import numpy as np
 
 from podium.comparison.result import interval_text
-from podium.data.columns import descending
-from podium.outputs.display import number, percent, share, short_names
-from podium.outputs.insights import Insights, StateView
+from podium.outputs.display import number, percent, rank_range, share, short_names, whole_percent
+from podium.outputs.insights import FAINTEST, Insights, PlanLines, StateDifferences
 from podium.outputs.markup import Markup, name_of, tag
 from podium.outputs.report.scales import Scale, scale_for, tick_text, ticks
 
 KINDS = {"better": "up", "worse": "down", "cannot tell": "open"}
 MARKS = {"better": "▲", "worse": "▼", "cannot tell": "○"}
-BINS = 31  # odd, so that the middle one holds 0
-FAINTEST = 0.01  # weights below are drawn here
 
 
 def at(place: float) -> str:
@@ -60,15 +57,14 @@ def interval_shapes(x: Scale, low: float | None, middle: float, high: float | No
 
 def forest(insights: Insights) -> Markup:
     """Every policy against one: the policy that made the log, else the first."""
-    result, short = insights.result, short_names(insights.result.ranking)
-    anchor = insights.reference or result.best
+    result, short, anchor = insights.result, insights.short, insights.anchor
     pairs = {p.name: result.pair(p.name, anchor) for p in result.policies if p.name != anchor}
     ends = [e for p in pairs.values() if p.interval is not None for e in (p.interval.low, p.interval.high)]
     x = scale_for([0.0, *ends, *(p.difference for p in pairs.values())], 0, 100)
     marks = ticks(x.low, x.high)
     lines = []
     for p in result.policies:
-        rank = ranks(p.rank_low, p.rank_high)
+        rank = rank_range(p.rank_low, p.rank_high)
         if p.name == anchor:
             says = "made the log" if anchor == insights.reference else "ranks first"
             shapes = [tag("circle", cx=at(x(0)), cy="15", r="3.5", class_="dot anchor")]
@@ -104,10 +100,6 @@ def row(rank: str | None, name: str, drawn: Markup, says: Markup, kind: str) -> 
     )
 
 
-def ranks(low: int, high: int) -> str:
-    return f"{low}" if low == high else f"{low}–{high}"
-
-
 def signed(value: float) -> str:
     """A difference with its sign; two digits more than its size needs."""
     text = number(abs(value), 3)
@@ -116,8 +108,7 @@ def signed(value: float) -> str:
 
 def matrix(insights: Insights) -> Markup:
     """P(row better than column) for all pairs, each a button that opens the pair."""
-    result = insights.result
-    names, short = insights.shown, short_names(result.ranking)
+    result, names, short = insights.result, insights.shown, insights.short
     place = {(p.a, p.b): n for n, p in enumerate(insights.pairs)}
     first = place.get((result.best, insights.rival), 0)
     head = [tag("td")] + [
@@ -134,17 +125,13 @@ def matrix(insights: Insights) -> Markup:
             pair = result.pair(a, b)
             n = place.get((a, b), place.get((b, a)))
             words = f"{short[a]} against {short[b]}: {pair.verdict}, P(better) {percent(pair.p_better)}"
-            cells.append(
-                tag(
-                    "td",
-                    tag(
-                        "button", tag("span", MARKS[pair.verdict], class_="mark", aria_hidden="true"),
-                        chance(pair.p_better), type="button", class_=KINDS[pair.verdict], data_pair=n,
-                        data_turn=(a, b) not in place, aria_label=words, data_tip=words,
-                        tabindex="0" if n == first and (a, b) in place else "-1",
-                    ),
-                )
+            button = tag(
+                "button", tag("span", MARKS[pair.verdict], class_="mark", aria_hidden="true"),
+                whole_percent(pair.p_better), type="button", class_=KINDS[pair.verdict], data_pair=n,
+                data_turn=(a, b) not in place, aria_label=words, data_tip=words,
+                tabindex="0" if n == first and (a, b) in place else "-1",
             )  # fmt: skip
+            cells.append(tag("td", button))
         lines.append(tag("tr", cells))
     table = tag(
         "table",
@@ -159,49 +146,26 @@ def matrix(insights: Insights) -> Markup:
     return tag("div", tag("div", table, class_="scroll"), key, class_="overview")
 
 
-def chance(probability: float) -> str:
-    """A probability in whole percent that never claims certainty."""
-    whole = round(100 * probability)
-    return ">99" if whole >= 100 else "<1" if whole <= 0 else str(whole)
-
-
 def wanted(insights: Insights, most: int = 12) -> Markup:
     """How often each action was logged and is wanted, as a table shaded by size."""
-    use, short = insights.actions, short_names(insights.result.ranking)
-    known = [w for w in use.wanted.values() if w is not None]
-    gap = np.max([np.abs(w - use.logged) for w in known], axis=0) if known else use.logged
-    order = sorted(descending(gap)[:most].tolist())
-    rest = len(use.labels) - len(order)
-    labels = list(short_names([use.labels[j] for j in order], 24).values())
-    head = [tag("th", "policy", scope="col")] + [tag("th", name_of(text), scope="col") for text in labels]
-    head += [tag("th", f"{rest} others", scope="col")] if rest else []
-
-    def cells(shares: Any) -> list[Markup]:
-        values = [float(shares[j]) for j in order]
-        values += [max(0.0, 1 - sum(values))] if rest else []
-        return [tag("td", share_text(v), class_=f"heat{round(9 * min(1.0, v))}") for v in values]
-
-    lines = [tag("tr", tag("th", "logged", scope="row"), cells(use.logged), class_="logged")]
-    for name, shares in use.wanted.items():
-        header = tag("th", name_of(short[name]), scope="row")
-        unknown = tag("td", "known only at the logged actions", colspan=len(head) - 1, class_="unknown")
-        lines.append(tag("tr", header, unknown if shares is None else cells(shares)))
+    shown, short = insights.actions.table(most), insights.short
+    labels: list[str] = [name_of(text) for text in short_names(shown.labels, 24).values()]
+    labels += [f"{shown.others} others"] if shown.others else []
+    unknown = tag("td", "known only at the logged actions", colspan=len(labels), class_="unknown")
+    lines = []
+    for n, (name, shares) in enumerate(shown.rows):
+        header = tag("th", name_of(short[name]) if n else name, scope="row")
+        cells = [tag("td", share(v), class_=f"heat{round(9 * min(1.0, v))}") for v in shares or ()]
+        lines.append(tag("tr", header, unknown if shares is None else cells, class_=None if n else "logged"))
     caption = tag("caption", "How often each action was logged, and how often each policy would take it")
-    table = tag("table", caption, tag("thead", tag("tr", head)), tag("tbody", lines), class_="heat")
-    return tag("div", table, class_="scroll")
-
-
-def share_text(part: float) -> str:
-    return share(1.0 if part > 1 - 1e-12 else 0.0 if part < 1e-12 else part)
+    head = tag("tr", [tag("th", text, scope="col") for text in ("policy", *labels)])
+    return tag("div", tag("table", caption, tag("thead", head), tag("tbody", lines), class_="heat"), class_="scroll")
 
 
 def weights(insights: Insights) -> Markup:
     """The weights of each policy, relative to their mean: most rows, half of them, the largest."""
-    found, short = insights.weights, short_names(insights.result.ranking)
-    if not found:
-        return tag("p", "How weights are spread is not shown for a log that is read in passes.", class_="note")
-    coverage = {c.name: c for c in insights.diagnosis.coverage}
-    largest = max([2.0, *(float(q[-1]) for q in found.values())])
+    short, effective = insights.short, {c.name: c.ess for c in insights.diagnosis.coverage}
+    largest = max([2.0, *(float(q[-1]) for q in insights.weights.values())])
     x = scale_for([log10(FAINTEST), log10(largest)], 0, 100)
     marks = [float(m) for m in range(-2, 9) if x.low <= m <= x.high]
     if len(marks) > 6:
@@ -211,15 +175,14 @@ def weights(insights: Insights) -> Markup:
         return at(x(log10(max(value, FAINTEST))))
 
     lines = []
-    for name, q in found.items():
+    for name, q in insights.weights.items():
         shapes = [
             tag("line", x1=place(q[0]), x2=place(q[4]), y1="15", y2="15", class_="thin"),
             tag("line", x1=place(q[1]), x2=place(q[3]), y1="15", y2="15", class_="thick"),
             tag("circle", cx=place(q[5]), cy="15", r="4.5", class_="dot open"),
         ]
-        rows = coverage[name].ess
         tip = f"{short[name]}: median weight {number(float(q[2]), 2)}, largest {number(float(q[5]), 1)}"
-        says = tag("span", tag("b", number(rows, 0)), tag("i", " effective rows"), class_="says")
+        says = tag("span", tag("b", number(effective[name], 0)), tag("i", " effective rows"), class_="says")
         lines.append(row(None, short[name], strip(x, marks, shapes, tip), says, ""))
     texts = [tick_text(10.0**m) for m in marks]
     known = insights.result.log.knows != "none"
@@ -229,20 +192,16 @@ def weights(insights: Insights) -> Markup:
     return figure(caption, tag("ol", lines, last, class_="strips"), kind="weights")
 
 
-def states(view: StateView, a: str, b: str, lower_is_better: bool) -> Markup:
+def states(view: StateDifferences, a: str, b: str) -> Markup:
     """How the difference of two policies is spread over states, counted in rows."""
-    size = float(np.abs(view.differences).max()) or 1.0
+    size, every = view.size, view.bars()
     x = Scale(-size, size, 0, 100)
-    counts, edges = np.histogram(view.differences, bins=BINS, range=(-size, size), weights=view.rows)
-    top = float(counts.max()) or 1.0
+    top = max(bar.rows for bar in every) or 1.0
     bars = []
-    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
-        if count:
-            height = max(2.0, 150 * float(count) / top)
-            middle = (low + high) / 2
-            ahead = middle > 0 if not lower_is_better else middle < 0
-            kind = "tie" if low < 0 < high else "up" if ahead else "down"
-            tip = f"{count:,.0f} rows in states where {a} − {b} is between {number(low, 3)} and {number(high, 3)}"
+    for low, high, rows, kind in every:
+        if rows:
+            height = max(2.0, 150 * rows / top)
+            tip = f"{rows:,.0f} rows in states where {a} − {b} is between {number(low, 3)} and {number(high, 3)}"
             bars.append(
                 tag(
                     "rect", x=at(x(low) + 0.15), width=at(x(high) - x(low) - 0.3), y=f"{160 - height:.1f}",
@@ -257,19 +216,31 @@ def states(view: StateView, a: str, b: str, lower_is_better: bool) -> Markup:
 
 def plan(insights: Insights, most: int = 5) -> Markup | None:
     """Rows against the smallest difference that they decide, on two logarithmic axes."""
-    now, rows = insights.detectable, insights.judged_rows
-    short = short_names(insights.result.ranking, 30)
-    lines = [(p, now[frozenset((p.a, p.b))]) for p in insights.open_pairs(most)]
-    lines = [(p, d) for p, d in lines if isfinite(d) and d > 0]
-    matters = insights.matters
-    if not lines or matters is None:
+    shown = insights.plan_lines(most)
+    if shown is None:
         return None
-    far = max(4.0, *(1.5 * (d / matters) ** 2 for _, d in lines))
-    x = Scale(log10(rows / 2), log10(rows * min(far, 1e4)), 0, 100)
-    lowest = min(matters, *(d for _, d in lines)) / 2
-    y = Scale(log10(lowest), log10(max(matters, *(d * 2**0.5 for _, d in lines)) * 1.6), 220, 0)
+    short = short_names(insights.result.ranking, 30)
+    which = "open" if any(p.verdict == "cannot tell" for p, _ in shown.pairs) else "closest"
+    caption = f"Smallest true difference that so many rows decide 8 times in 10, for the {which} pairs."
+    swatch = {"class_": "swatch", "height": "12", "aria_hidden": "true"}
+    key = [
+        tag(
+            "li",
+            tag("svg", tag("line", x1="0", x2="100%", y1="6", y2="6", class_=f"line line{n}"), **swatch),
+            name_of(short[pair.a]), " against ", name_of(short[pair.b]),
+        )
+        for n, (pair, _) in enumerate(shown.pairs)
+    ]  # fmt: skip
+    return figure(caption, plan_chart(shown, short), tag("ul", key, class_="key"))
+
+
+def plan_chart(shown: PlanLines, short: dict[str, str]) -> Markup:
+    """The lines of the pairs, with the rows at hand and the difference that matters."""
+    rows, matters, decided = shown.rows, shown.matters, [d for _, d in shown.pairs]
+    x = Scale(log10(rows / 2), log10(rows * shown.far), 0, 100)
+    y = Scale(log10(min(matters, *decided) / 2), log10(max(matters, *(d * 2**0.5 for d in decided)) * 1.6), 220, 0)
     shapes = []
-    for n, (pair, d) in enumerate(lines):
+    for n, (pair, d) in enumerate(shown.pairs):
         ends = [(v, log10(d) + (log10(rows) - v) / 2) for v in (x.low, x.high)]
         if ends[1][1] < y.low:
             ends[1] = (log10(rows) + 2 * (log10(d) - y.low), y.low)
@@ -277,41 +248,30 @@ def plan(insights: Insights, most: int = 5) -> Markup | None:
         (x1, y1), (x2, y2) = ends
         line = {"x1": at(x(x1)), "y1": f"{y(y1):.1f}", "x2": at(x(x2)), "y2": f"{y(y2):.1f}", "data_tip": tip}
         shapes += [tag("line", **line, class_=kind) for kind in (f"line line{n}", "target")]
-    x_marks = log_ticks(x.low, x.high)
-    y_marks = log_ticks(y.low, y.high)
-    frame = [tag("line", x1=at(x(v)), x2=at(x(v)), y1="0", y2="220", class_="grid") for v in x_marks]
-    labels = []
-    for v in y_marks:
-        frame.append(tag("line", x1="0", x2="100%", y1=f"{y(v):.1f}", y2=f"{y(v):.1f}", class_="grid"))
-        labels.append(tag("text", tick_text(float(f"{10**v:.2g}")), x="2", y=f"{y(v) - 4:.1f}"))
+    x_marks, y_marks = log_ticks(x.low, x.high), log_ticks(y.low, y.high)
+    frame = [upright(at(x(v)), "grid") for v in x_marks] + [level(f"{y(v):.1f}", "grid") for v in y_marks]
     here, wish = at(x(log10(rows))), f"{y(log10(matters)):.1f}"
-    frame += [
-        tag("line", x1=here, x2=here, y1="0", y2="220", class_="now"),
-        tag("line", x1="0", x2="100%", y1=wish, y2=wish, class_="now"),
-    ]
+    frame += [upright(here, "now"), level(wish, "now")]
+    labels = [tag("text", log_text(v), x="2", y=f"{y(v) - 4:.1f}") for v in y_marks]
     labels += [
         tag("text", f"now: {rows:,} rows", x=here, y="12", dx="6"),
         tag("text", f"{tick_text(matters)} matters", x="100%", y=wish, dx="-2", dy="-5", text_anchor="end"),
     ]
     drawn = tag("svg", frame, shapes, labels, class_="plot", height="220", aria_hidden="true")
-    texts = [tick_text(float(f"{10**v:.2g}")) for v in x_marks]
-    key = tag(
-        "ul",
-        [
-            tag(
-                "li",
-                tag("svg", tag("line", x1="0", x2="100%", y1="6", y2="6", class_=f"line line{n}"), class_="swatch",
-                    height="12", aria_hidden="true"),
-                name_of(short[pair.a]), " against ", name_of(short[pair.b]),
-            )
-            for n, (pair, _) in enumerate(lines)
-        ],
-        class_="key",
-    )  # fmt: skip
-    caption = "Smallest true difference that so many rows decide 8 times in 10, for the open pairs."
-    if not any(p.verdict == "cannot tell" for p, _ in lines):
-        caption = "Smallest true difference that so many rows decide 8 times in 10, for the closest pairs."
-    return figure(caption, tag("div", drawn, axis(x, x_marks, texts, "rows in all"), class_="chart"), key)
+    return tag("div", drawn, axis(x, x_marks, [log_text(v) for v in x_marks], "rows in all"), class_="chart")
+
+
+def upright(x: str, kind: str) -> Markup:
+    return tag("line", x1=x, x2=x, y1="0", y2="220", class_=kind)
+
+
+def level(y: str, kind: str) -> Markup:
+    return tag("line", x1="0", x2="100%", y1=y, y2=y, class_=kind)
+
+
+def log_text(place: float) -> str:
+    """The number at a place on a logarithmic axis."""
+    return tick_text(float(f"{10**place:.2g}"))
 
 
 def log_ticks(low: float, high: float) -> list[float]:

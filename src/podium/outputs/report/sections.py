@@ -11,7 +11,6 @@ import numpy as np
 from podium.comparison.result import interval_text, turned
 from podium.data.columns import descending
 from podium.data.errors import count
-from podium.data.log import Log
 from podium.outputs.answer import extra_rows, rounded, two_digits
 from podium.outputs.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.outputs.insights import Insights
@@ -72,8 +71,7 @@ def describe_ranker(insights: Insights) -> str:
 
 def score_table(insights: Insights) -> Table:
     """Scores of every method with the rank that each would give."""
-    result, short = insights.result, short_names(insights.result.ranking)
-    methods = sorted(result.policies[0].estimates, key=lambda m: m != result.settings["estimator"])
+    result, short, methods = insights.result, insights.short, insights.methods
     sign = 1.0 if result.settings["lower_is_better"] else -1.0
     places: dict[str, dict[str, int]] = {}
     for m in methods:
@@ -114,7 +112,7 @@ def pairs(insights: Insights) -> Markup:
 
 
 def pair_table(insights: Insights) -> Table:
-    result, short = insights.result, short_names(insights.result.ranking)
+    result, short = insights.result, insights.short
     rows = []
     for p in insights.pairs:
         check, planned = insights.check(p), insights.planned(p.a, p.b)
@@ -166,9 +164,8 @@ def pair_data(insights: Insights) -> dict[str, Any]:
             "shares": None if (p.a, p.b) not in shares else [share(s) for s in shares[p.a, p.b]],
         }
         entries.append(entry)
-    short = short_names(result.ranking)
     return {
-        "names": [short[name] for name in result.ranking],
+        "names": list(insights.short.values()),
         "reasons": list(reasons),
         "states": list(states),
         "level": result.level_text,
@@ -188,7 +185,7 @@ def short_float(value: float | None) -> float | None:
 
 
 def trust(insights: Insights) -> Markup:
-    d, short = insights.diagnosis, short_names(insights.result.ranking)
+    d, short = insights.diagnosis, insights.short
     lead = "No alarm was raised: nothing in the log speaks against reading it this way."
     if d.alarms:
         lead = f"{count(len(d.alarms), 'alarm')} that should make you doubt what rests on it."
@@ -205,11 +202,9 @@ def trust(insights: Insights) -> Markup:
     coverage = Table("How much of each policy the log has seen", columns, rows, "lrrrr", d.coverage_table().notes)
     learned = estimate.tables() if (estimate := d.log.estimated) is not None else []
     plan = charts.plan(insights)
-    more = (
-        []
-        if insights.plan is None or not insights.plan.log_more
-        else [framed(untitled(insights.plan.log_more_table()))]
-    )
+    more = None
+    if insights.plan is not None and insights.plan.log_more:
+        more = fold("What to log more of", framed(untitled(insights.plan.log_more_table())))
     return section(
         "trust",
         "Can it be trusted?",
@@ -222,7 +217,7 @@ def trust(insights: Insights) -> Markup:
         charts.weights(insights),
         tag("h3", "What would make it sure") if plan or more else None,
         plan,
-        fold("What to log more of", *more) if more else None,
+        more,
     )
 
 
@@ -239,16 +234,12 @@ def states(insights: Insights) -> Markup:
     result = insights.result
     a, b = result.best, insights.rival
     view = insights.states(a, b)
-    if view is None:
-        lead = 'The baseline "state" needs all rows at once, and this log is read in passes: no state is shown alone.'
-        return section("states", "State by state", lead)
-    short = short_names(result.ranking)
-    lower = bool(result.settings["lower_is_better"])
-    sign = -1.0 if lower else 1.0
+    if len(view.labels) == 1:
+        return section("states", "State by state", "The log has one state: there is nothing to tell apart.")
+    short = insights.short
+    sign = -1.0 if view.lower_is_better else 1.0
     ahead = float(view.rows[sign * view.differences > 0].sum() / view.rows.sum())
     behind = float(view.rows[sign * view.differences < 0].sum() / view.rows.sum())
-    if view.every == 1:
-        return section("states", "State by state", "The log has one state: there is nothing to tell apart.")
     lead = (
         f"By {view.method}, {short[a]} is ahead of {short[b]} in states that hold {share(ahead)} of the rows, "
         f"and behind in {share(behind)}. "
@@ -260,12 +251,9 @@ def states(insights: Insights) -> Markup:
         for i in order
     ]
     names = shorten(", ".join(result.log.state_columns), 60)
-    title = f"The states that weigh most ({len(rows)} of {view.every:,})"
+    title = f"The states that weigh most ({len(rows)} of {len(view.labels):,})"
     table = Table(title, [names, "rows", "difference"], rows, "lrr")
-    caption = f"{short[a]} against {short[b]}, state by state."
-    if view.every > len(view.labels):
-        caption += f" The {len(view.labels):,} states with the most rows, of {view.every:,}."
-    drawn = charts.figure(caption, charts.states(view, short[a], short[b], lower))
+    drawn = charts.figure(f"{short[a]} against {short[b]}, state by state.", charts.states(view, short[a], short[b]))
     return section("states", "State by state", lead, drawn, fold(title, framed(untitled(table))))
 
 
@@ -280,13 +268,7 @@ def method(insights: Insights) -> Markup:
         "“Cannot tell” is an answer: log more, or accept the risk.",
         insights.diagnosis.assumption.verdict,
     ]
-    return section(
-        "method",
-        "Method and assumptions",
-        "",
-        listing(lines, "prose"),
-        spectrum(insights),
-    )
+    return section("method", "Method and assumptions", "", listing(lines, "prose"), spectrum(insights))
 
 
 def spectrum(insights: Insights) -> Markup | None:
@@ -318,7 +300,7 @@ def data(insights: Insights) -> Markup:
     result, d = insights.result, insights.diagnosis
     table = d.log_table()
     warnings = [f"{w[:1].upper()}{w[1:]}" for w in (shorten(w, 400) for w in result.warnings)]
-    cut = [n for n, s in short_names(result.ranking).items() if n != s]
+    cut = [n for n, s in insights.short.items() if n != s]
     names = [tag("p", name_of(n), class_="whole") for n in cut]
     return section(
         "data",
@@ -332,15 +314,11 @@ def data(insights: Insights) -> Markup:
 
 def reproduce(insights: Insights, command: str, source: str) -> Markup:
     result = insights.result
-    facts = [("podium", VERSION), ("seed", str(result.settings["seed"]))]
-    if isinstance(result.log, Log):
-        facts.append(("log, sha256", result.log.digest))
-    else:
-        facts.append(
-            ("log", f"read in passes ({result.settings['engine']}), {count(len(result.log), 'row')}; no digest")
-        )
+    unread = f"read in place ({result.settings.engine}), {count(len(result.log), 'row')}; no digest"
+    log = ("log, sha256", result.log.digest) if result.log.digest else ("log", unread)
+    facts = [("podium", VERSION), ("seed", str(result.settings.seed)), log]
     facts = ([("file", source)] if source else []) + facts
-    code = command or python_call(insights)
+    code = command or result.basis.options.as_python()
     return section(
         "reproduce",
         "How to reproduce",
@@ -348,15 +326,3 @@ def reproduce(insights: Insights, command: str, source: str) -> Markup:
         tag("pre", tag("code", code), tabindex="0", role="region", aria_label="Command"),
         tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in facts]),
     )
-
-
-def python_call(insights: Insights) -> str:
-    """The call that gives this comparison, as far as its settings can be written down."""
-    s = insights.result.settings
-    given = [f"estimator={s['estimator']!r}", f"baseline={s['baseline']!r}", f"level={s['level']!r}"]
-    given += [f"verdicts={s['verdicts']!r}", f"seed={s['seed']}"]
-    given += ["lower_is_better=True"] if s["lower_is_better"] else []
-    given += [f"unit={s['unit']!r}"] if s["unit"] is not None else []
-    if insights.result.log.estimated is not None:
-        given.append(f"behavior='estimate:{insights.result.log.estimated.model}'")
-    return f"podium.compare(log, policies, {', '.join(given)})"

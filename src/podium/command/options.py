@@ -1,0 +1,121 @@
+"""What the options of the command say, as the arguments of podium's functions."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from typing import Any
+
+from podium.data.errors import PodiumError
+from podium.data.log import Log
+from podium.data.progress import show_progress
+from podium.data.scan import ScannedLog, choose_engine, scan_log
+from podium.policies.specs import FORMS, load_object
+from podium.propensities.loggers import Loggers
+
+STEPS = ("bounds", "horizon", "gamma")
+
+
+def open_log(options: argparse.Namespace) -> Log | ScannedLog:
+    given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
+    chosen = choose_engine(options.log, options.engine)
+    engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
+    if chosen == "duckdb":
+        engine["progress"] = show_progress
+    return scan_log(
+        options.log,
+        engine=chosen,
+        state=options.state or None,
+        action=options.action,
+        reward=options.reward,
+        propensity=options.propensity,
+        time=options.time,
+        unit=options.unit,
+        actions=split(options.actions) if options.actions is not None else (),
+        text=options.text or (),
+        **engine,
+    )
+
+
+def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
+    """--policy NAME=SPEC as a mapping; None leaves the log's own pi_ columns."""
+    return named_specs(options.policy, "--policy") if options.policy else None
+
+
+def named_specs(entries: Sequence[str], option: str) -> dict[str, str]:
+    policies: dict[str, str] = {}
+    for entry in entries:
+        name, equals, spec = entry.partition("=")
+        if not (name and equals and spec):
+            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
+        if name in policies:
+            raise PodiumError(f"the policy {name!r} is given twice", hint="give each policy a name of its own.")
+        policies[name] = spec
+    return policies
+
+
+def baseline_of(text: str) -> Any:
+    """A baseline named on the command line: mean, linear, state, a number, or package.module:object."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    module, colon, name = text.partition(":")
+    if colon:
+        return load_object(module, name, "baseline")
+    return text
+
+
+def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that compare, check and plan share."""
+    return {
+        "estimator": options.estimator,
+        "baseline": baseline_of(options.baseline),
+        "level": options.level,
+        "verdicts": options.verdicts,
+        "lower_is_better": options.lower_is_better,
+        "behavior": behavior_of(options),
+        "joint": options.joint,
+        **method_arguments(options),
+    }
+
+
+def method_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    return {"normalize": options.normalize, "duplicates": options.duplicates, "seed": options.seed}
+
+
+def behavior_of(options: argparse.Namespace) -> Any:
+    """--behavior SPEC, or --logged-by NAME=SPEC for each of several loggers with --logger COL."""
+    if not options.logged_by:
+        if options.logger is not None:
+            raise PodiumError("--logger needs --logged-by NAME=SPEC", hint="name the policy of every logger.")
+        return options.behavior
+    if options.behavior is not None:
+        raise PodiumError("--behavior and --logged-by exclude each other", hint="give the one or the other.")
+    return Loggers(named_specs(options.logged_by, "--logged-by"), by=options.logger or "logger")
+
+
+def split(text: str, option: str = "--actions") -> list[str]:
+    """Comma-separated labels; quote one that holds a comma."""
+    labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), [])]
+    if not all(labels) or not labels:
+        what = "names an empty action" if option == "--actions" else "has an empty name"
+        raise PodiumError(f"{option} {text!r} {what}", hint=f"write {option} a,b,c.")
+    return labels
+
+
+def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], dict[str, Any]]:
+    """The episodes of a file of steps, the policies, and the options that belong to episodes."""
+    from podium.episodes import read
+
+    refuse_options(options, ("propensity", "time", "unit", "text", "actions"), "has no meaning with --episodes")
+    steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
+    given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
+    return steps, policies_of(options) or {}, given
+
+
+def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            raise PodiumError(f"--{name} {why}", hint=f"see podium {options.run} --help.")
