@@ -15,7 +15,6 @@ from podium.comparison.result import Basis, Comparison, Pair
 from podium.data.columns import Floats, descending, group_sums
 from podium.data.log import Log
 from podium.outputs.display import label_text, short_names
-from podium.policies import PolicyRows
 
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
 SAME = 1e-6  # how far a policy may be from the propensities and still be the one that made the log
@@ -209,7 +208,7 @@ class Insights:
         """Which actions were logged, and which each policy wants."""
         log, facts = self.sample, self.basis.rows.source.facts()
         shares = facts.counts / facts.counts.sum()
-        wanted = {p.name: wanted_actions(p, log.n_actions) for p in self.basis.policies}
+        wanted = {p.name: p.mean(log.n_actions) for p in self.basis.policies}
         ordered = {name: wanted[name] for name in self.result.ranking}
         return ActionUse(tuple(label_text(a) for a in log.action_space), shares, ordered)
 
@@ -285,10 +284,3 @@ def insights_of(result: Comparison | Insights, difference: float | None = None) 
         return result
     insights: Insights = result.insights
     return insights if difference is None else Insights(result, difference)
-
-
-def wanted_actions(policy: PolicyRows, n_actions: int) -> Floats | None:
-    """(A,) how often a policy plays each action, averaged over the rows; None where that is not known."""
-    if policy.chosen is not None:
-        return np.asarray(np.bincount(policy.chosen, minlength=n_actions) / len(policy.chosen))
-    return None if policy.matrix is None else np.asarray(policy.matrix.mean(axis=0))

@@ -63,6 +63,12 @@ class PolicyRows:
             terms={method: terms[rows] for method, terms in self.terms.items()},
         )
 
+    def mean(self, n_actions: int) -> Floats | None:
+        """(A,) how often it plays each action, averaged over the rows; None where that is not known."""
+        if self.chosen is not None:
+            return np.asarray(np.bincount(self.chosen, minlength=n_actions) / len(self.chosen))
+        return None if self.matrix is None else np.asarray(self.matrix.mean(axis=0))
+
     def average(self, values: Floats, rows: Codes) -> Floats:
         """(n,) sum_a values(s_n, a) pi(a|s_n) at some rows, for values of shape (n, A)."""
         if self.chosen is not None:

@@ -146,6 +146,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
         assumes=assumes,
         notes=tuple(notes),
         rows=len(rows),
+        empirical=empirical,
     )
 
 

@@ -56,6 +56,7 @@ class Judgement:
     notes : sentences on what was missing or noticed
     rows : that the errors rest on; 0 for those of the log
     t_p, alarm : how strongly rewards and the probabilities of actions go together, and whether that is too much
+    empirical : (P,) standard errors that the rows show, where floors were added to them
     steady_variance : (P,) a variance that depends little on the rewards, for planning
     influence : (N, K) how much each value falls without a row
     logger : what is known of the logger, for the trust panel
@@ -75,6 +76,7 @@ class Judgement:
     rows: int = 0
     t_p: float = 0.0
     alarm: bool = False
+    empirical: Floats | None = None
     steady_variance: Floats | None = None
     influence: Floats | None = None
     logger: LoggerCheck | None = None
