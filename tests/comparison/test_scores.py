@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import podium.comparison.scores
-from podium.data.errors import PodiumError
 from podium.comparison.scores import Score, kendall, regret, score, spearman
+from podium.data.errors import PodiumError
 
 # Whole numbers: they tie often, and monotone transforms of them are exact.
 whole = st.integers(-20, 20)
@@ -121,7 +121,7 @@ def test_many_policies_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     true, estimated = rng.integers(50, size=(2, 300))
     whole_result = score(true, estimated)
-    monkeypatch.setattr(podium.scores, "_BLOCK_CELLS", 1000)
+    monkeypatch.setattr(podium.comparison.scores, "_BLOCK_CELLS", 1000)
     assert repr(score(true, estimated)) == repr(whole_result)
     size = 5000
     reverse = score(np.arange(size), -np.arange(size))
