@@ -22,9 +22,9 @@ from samples import PROCEDURES
 from scipy import stats
 
 import podium
-from podium import bootstrap as bootstrap_module
-from podium import terms
 from podium.comparison.compare import rank_scores
+from podium.estimates import bootstrap as bootstrap_module
+from podium.estimates import terms
 from podium.outputs.display import columns_wide, number, percent, share
 from podium.verdicts.multiplicity import benjamini_hochberg
 
@@ -148,7 +148,9 @@ def test_rank_scores(scores: list[int], noise: float) -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 13, 40])
-@pytest.mark.parametrize("procedure", PROCEDURES)
+@pytest.mark.parametrize(
+    "procedure", [p for p in PROCEDURES if p != "doubly robust"]
+)  # whose model is learned in folds
 def test_policies_that_only_rounding_tells_apart_are_equal(procedure: str, repeats: int) -> None:
     """Each action earns .1 and .3 in turn, so that all policies are worth the same, and no noise is shown."""
     states, actions = np.arange(4 * repeats) // 2, np.tile(["a", "b"], 2 * repeats)
@@ -373,7 +375,7 @@ def test_identical_policies_cannot_be_told_apart(method: str, baseline: Any) -> 
     assert (pair.p_better, pair.p_adjusted, pair.verdict) == (0.5, 1, "cannot tell")
     assert pair.reasons == ("Policies with equal scores cannot be told apart",)
     assert result.estimates["a"] == result.estimates["b"]
-    assert result.policies[0].p_best + result.policies[1].p_best + result.policies[2].p_best == approx(1)
+    assert {p.p_best for p in result.policies} == {None}  # the spread of one pair, and so of all together, is unknown
 
 
 @pytest.mark.parametrize("baseline", ["mean", "state", "linear", "own mean"])
@@ -393,7 +395,7 @@ def test_equal_rewards_tell_nothing(baseline: Any, reward: float, method: str) -
         b = float(rewards.mean()) if baseline == "own mean" else baseline
         result = compare_t(log, policies, method, b, duplicates="all")
         assert [p.rank for p in result.policies] == [1, 1]
-        assert [p.p_best for p in result.policies] == approx([0.5, 0.5], abs=0.02)
+        assert [p.p_best for p in result.policies] == [None, None]
         assert (result.pairs[0].difference, result.pairs[0].verdict) == (0, "cannot tell")
         for p in result.policies:
             assert p.score == approx(reward, rel=1e-12)
@@ -406,7 +408,8 @@ def test_one_row() -> None:
     assert result.estimates["a"] == {"LDE": 2.0, "DRE": 2.0, "IPS": 4.0, "DiM": 2.0}
     assert (pair.difference, pair.std_error, pair.interval) == (4.0, None, None)
     assert (pair.p_better, pair.p_adjusted, pair.verdict) == (0.5, 1.0, "cannot tell")
-    assert [p.p_best for p in result.policies] == [0.5, 0.5]
+    assert [(p["p_best"], p["regret"]) for p in result.to_dict()["policies"]] == [(None, None)] * 2
+    assert [row[-1] for row in result.ranking_table().rows] == ["-", "-"]
     json.dumps(result.to_dict(), allow_nan=False)
     assert "cannot tell" in str(result)
 
@@ -590,7 +593,7 @@ def test_json_follows_the_contract() -> None:
         assert isinstance(p["rank"], int)
     contract = {"a", "b", "difference", "low", "high", "p_better", "p_adjusted", "verdict", "path", "reasons"}
     for p, pair in zip(content["pairs"], result.pairs, strict=True):
-        assert set(p) == contract | {"std_error", "bootstrap_low", "bootstrap_high", "source"}
+        assert set(p) == contract | {"std_error", "bootstrap_low", "bootstrap_high", "source", "reason_facts"}
         assert p["difference"] == pair.difference  # at full precision
         assert p["verdict"] in ("better", "worse", "cannot tell")
         assert isinstance(p["reasons"], list)

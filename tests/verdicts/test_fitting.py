@@ -7,19 +7,21 @@ import pytest
 from scipy.optimize import minimize
 
 from podium.data.columns import Floats
-from podium.estimates.evaluate import prepare
+from podium.estimates.evaluate import rows_of
+from podium.estimates.options import Options
 from podium.experiments.calibration.families import FAMILIES
 from podium.verdicts import fitting
 from podium.verdicts.dealing import deal, scramble
 from podium.verdicts.evidence import Evidence, gather, standard_columns
 from podium.verdicts.fitting import Block, Terms, fit_variances, minimise
-from podium.verdicts.posterior import UNSETTLED, posterior
+from podium.verdicts.posterior import posterior
 from podium.verdicts.prior import build_kernels, prior_scales
 
 
 def evidence(family: str, rows: int, seed: int = 0) -> Evidence:
     draw = FAMILIES[family].draw(np.random.default_rng(seed), rows, 4)
-    return gather(*prepare(draw.log, draw.policies, None, ()))
+    rows = rows_of(draw.log, draw.policies, Options())
+    return gather(rows.sample, rows.policies)
 
 
 # --- dealing -------------------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def test_a_fit_that_does_not_converge_is_silent(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(fitting, "MOST_STEPS", 3)
     for rows in (100, 2100):
         found = posterior(evidence("health programme", rows))
-        assert set(found.reasons) == {UNSETTLED}
+        assert {reason.code for reason in found.reasons} == {"variances not fitted"}
 
 
 def test_a_search_without_an_end_finds_nothing() -> None:

@@ -27,6 +27,7 @@ from podium.verdicts.pairs import pair_indices
 
 approx = pytest.approx
 CLASSICAL = ("paired t", "bootstrap t", "sign flip")
+WITHOUT_PROPENSITIES = [p for p in PROCEDURES if p != "doubly robust"]
 
 
 def row_gaps(log: podium.Log, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -38,9 +39,7 @@ def row_gaps(log: podium.Log, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def judgement_of(log: podium.Log, policies: Any, **options: Any) -> Judgement:
-    result = podium.compare(log, policies, **options)
-    assert result.basis is not None
-    return result.basis.judgement
+    return podium.compare(log, policies, **options).basis.judgement
 
 
 # --- the classical procedures --------------------------------------------------------------------------------------
@@ -276,9 +275,7 @@ def test_best_and_regret() -> None:
     assert turned[0] == approx(1 - shares[0], abs=0.015)
     assert cost.tolist() == approx([loss + d, loss], abs=0.01)
     assert best_and_regret(heavy, 1.0, 0)[0][0] == approx(stats.t.cdf(d / s, 4), abs=0.015)
-    unknown = best_and_regret(two_policies(float("nan"), 5.0), 1.0, 0)
-    assert unknown[0].tolist() == [0.5, 0.5]
-    assert np.isnan(unknown[1]).all()
+    assert np.isnan(best_and_regret(two_policies(float("nan"), 5.0), 1.0, 0)).all()
 
 
 @pytest.mark.parametrize("policies", [2, 3, 6])
@@ -353,8 +350,10 @@ def test_a_against_b_is_minus_b_against_a(procedure: str) -> None:
     assert there.reversed().verdict == back.verdict
 
 
-@pytest.mark.parametrize("procedure", PROCEDURES)
-@pytest.mark.parametrize("knows", ["full", "none"])
+@pytest.mark.parametrize(
+    ("procedure", "knows"),
+    [(p, k) for p in PROCEDURES for k in ("full", "none") if (p, k) != ("doubly robust", "none")],
+)
 def test_the_order_of_policies_means_nothing(procedure: str, knows: str) -> None:
     log, policies = sample(rows=60, count=4, knows=knows)
     other = {name: policies[name] for name in ("p2", "p0", "p3", "p1")}
@@ -454,8 +453,10 @@ def test_a_verdict_against_the_ranking_comes_first() -> None:
     assert (result.ranking, result.settings["verdicts"]) == (["always a", "always b"], "posterior")
     assert result.pairs[0].verdict == "worse"
     assert result.pairs[0].difference == approx(-0.3, abs=0.1)
-    first = result.warnings[0]
-    assert first.startswith("always a ranks above always b, but the verdict is that it is worse (P(better) = 0.0")
+    assert result.warnings[0].code == "verdict against ranking"
+    assert result.warnings[0] == (
+        "always a ranks above always b, but the verdict is that it is worse (P(better) = 0.000)."
+    )
     text = repr(result)
     assert text.index("Warning: always a ranks above") < text.index("Ranking (scores")
     assert result.policies[0].rank_low == 2
@@ -468,7 +469,7 @@ def test_order_and_verdict_agree_by_default() -> None:
     assert result.settings["estimator"] == "posterior"
     assert result.ranking == ["always b", "always a"]
     assert result.pairs[0].verdict == "better"
-    assert not [w for w in result.warnings if "ranks above" in w]
+    assert "verdict against ranking" not in [w.code for w in result.warnings]
     assert (result.estimates["always a"]["LDE"] or 0) > (result.estimates["always b"]["LDE"] or 0)  # shown beside it
 
 
@@ -486,8 +487,10 @@ def test_the_default_procedure_follows_from_the_columns(monkeypatch: pytest.Monk
     assert "known only at the logged actions" in repr(result)
     scores = {"s": podium.Policy(3 * policies["p0"], proxy=True), "u": "uniform"}
     assert podium.compare(log, scores).settings["verdicts"] == "gated"
-    monkeypatch.setattr("podium.verdicts.judge.MOST_ROWS", 50)
-    assert podium.compare(log, policies).settings["verdicts"] == "gated"
+    monkeypatch.setattr("podium.verdicts.judge.MOST_CELLS", 3 * 60 * 3 - 1)
+    result = podium.compare(log, policies)
+    assert result.settings.verdicts == "gated"
+    assert result.unavailable["posterior"] == "the posterior is for up to 539 probabilities (policies x rows x actions)"
 
 
 @pytest.mark.parametrize("what", ["verdicts", "estimator"])
@@ -501,9 +504,32 @@ def test_a_posterior_that_cannot_be_used_is_refused(what: str) -> None:
 
 def test_unknown_verdicts() -> None:
     log, policies = sample(rows=20, count=2)
-    names = "posterior, gated, paired t, bootstrap t, sign flip"
+    names = "posterior, gated, doubly robust, paired t, bootstrap t, sign flip"
     with pytest.raises(podium.PodiumError, match=rf"^unknown verdicts 'z'\n\nHint: the procedures are {names}\.$"):
         podium.compare(log, policies, verdicts="z")
+
+
+@pytest.mark.parametrize("lacks", ["propensities", "rows", "probabilities"])
+def test_doubly_robust_verdicts_need_propensities_rows_and_probabilities(lacks: str) -> None:
+    log, policies = sample(
+        rows=4 if lacks == "rows" else 60, count=2, knows="none" if lacks == "propensities" else "full"
+    )
+    if lacks == "probabilities":
+        policies = {name: podium.Policy(3 * p, proxy=True) for name, p in policies.items()}
+    message = "doubly robust verdicts need propensities that were logged, and policies that are probabilities"
+    with pytest.raises(podium.PodiumError, match=rf"^{message}\n\nHint: leave verdicts out\.$"):
+        podium.compare(log, policies, verdicts="doubly robust")
+
+
+@pytest.mark.parametrize("procedure", [None, "paired t", "doubly robust"])
+def test_doubly_robust_values_can_rank(procedure: str | None) -> None:
+    log, policies = sample(rows=120)
+    result = podium.compare(log, policies, "doubly robust", verdicts=procedure)
+    judged = judgement_of(log, policies, verdicts="doubly robust").values
+    assert result.settings.estimator == "doubly robust"
+    assert {p.name: p.score for p in result.policies} == approx(dict(zip(policies, judged.tolist(), strict=True)))
+    assert result.ranking == sorted(policies, key=lambda name: -judged[list(policies).index(name)])
+    assert all(p.estimates["doubly robust"] == p.score for p in result.policies)
 
 
 def test_the_posterior_does_not_rank_what_it_cannot_judge() -> None:

@@ -154,7 +154,8 @@ def analyze(log: Log | ScannedLog, policies: Any, method: Estimator, options: Op
     (scoring,) = complete(rows, [prepare(rows, method, options)])
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
-    extra = method_of(rows, options.seed) if usual == EVERY_ROW or not rows.whole else None
+    asked = EVERY_ROW in (usual, str(options.estimator).lower())
+    extra = method_of(rows, options.seed) if asked or not rows.whole else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}

@@ -104,7 +104,9 @@ def ridge(x: Floats, y: Floats, pull: float, level_free: bool = False) -> Floats
 
 def method_of(rows: Rows, seed: int) -> Method | None:
     """DRE with such a model, ready for a pass; None where it cannot judge."""
-    if rows.log.knows not in ("full", "logged") or rows.policies.proxies or len(rows.sample) < FOLDS:
+    units = rows.sample.units
+    few = len(rows.sample) < FOLDS or (units is not None and bool((units == units[0]).all()))
+    if rows.log.knows not in ("full", "logged") or rows.policies.proxies or few:
         return None
     try:
         surface = Surface.fit(rows, all(p.has_full for p in rows.policies), seed)
