@@ -3,6 +3,7 @@
 log -> policies -> estimate -> compare -> report
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,22 @@ __all__ = [
     "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip
 
+# Modules keep the paths that they had in the first release.
+OLD = {
+    "errors": "data", "columns": "data", "frames": "data", "log": "data", "scan": "data", "display": "outputs",
+    "terms": "estimates", "moments": "estimates", "compare": "comparison", "states": "comparison",
+    "scores": "comparison", "diagnostics": "comparison", "planning": "comparison", "spectrum": "comparison",
+}  # fmt: skip
+for _name, _folder in OLD.items():
+    sys.modules[f"podium.{_name}"] = sys.modules[f"podium.{_folder}.{_name}"]
+sys.modules["podium.io"] = sys.modules["podium.data.read"]
+
 LATER = {name: f"podium.{name}" for name in ("continuous", "episodes", "theory")}
 LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}
 
 
 def __getattr__(name: str) -> Any:
     """Modules that are loaded when they are first used: `import podium` stays cheap."""
-    if name in LATER:
-        return import_module(LATER[name])
+    if name in LATER or name in OLD:
+        return import_module(LATER.get(name, f"podium.{name}"))
     raise AttributeError(f"module 'podium' has no attribute {name!r}")

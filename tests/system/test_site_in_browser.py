@@ -51,7 +51,7 @@ def test_the_first_page_renders_from_the_folder(site: Path, chromium: str) -> No
 
 def test_the_reference_holds_signatures_formulas_and_options(site: Path) -> None:
     reference = (site / "reference.html").read_text(encoding="utf-8")
-    assert 'id="podium.compare.compare"' in reference
+    assert 'id="podium.comparison.compare.compare"' in reference
     assert "the logged interactions" in reference
     assert "sum_a rhat(s_n, a)" in reference
     command = (site / "command.html").read_text(encoding="utf-8")
