@@ -26,6 +26,7 @@ from podium.verdicts.pairs import pair_indices
 # Standard deviations from the mean reward within which rewards that were not seen are taken to lie. For actions without
 # a row in the sample, half as much left 7 of 10 claims on a log of "500 states, a little never logged, ties" wrong.
 REACH = 3.0
+# The limits below are those that docs/calibration.md reports on: python -m podium.calibration.large
 LACKS = 0.05  # a mean weight that far from 1 says that the log has not seen what the policy does
 CHANCE = 4.0  # standard errors of the mean weight that chance explains
 EXACT = 0.01  # a mean weight that near to 1 is right in any case: probabilities are rounded
