@@ -1,34 +1,39 @@
-"""Imports point one way along the flow, and `import podium` stays light."""
+"""Imports point one way along the flow, also inside functions and under TYPE_CHECKING; `import podium` stays light."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
+# A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
-    "errors", "columns", "frames", "files", "shipped", "log",
-    "policies.drafts", "policies.tables", "policies.forms", "policies", "propensities", "propensities.loggers", "io",
-    "policies.specs", "policies.sql", "baselines", "propensities.belief", "propensities.estimated",
-    "estimators", "terms", "moments",
-    "engines.batches", "engines.sums", "engines.kernel", "engines.reading", "progress", "engines", "engines.arrow",
-    "engines.memory", "engines.buckets", "engines.sources", "engines.duplicates", "engines.duckdb", "engines.workers",
-    "engines.spark", "scan",
-    "markup", "display", "estimate", "bootstrap",
-    "verdicts.pairs", "verdicts", "verdicts.resampling", "verdicts.unseen", "verdicts.gated", "verdicts.evidence",
-    "verdicts.dealing", "verdicts.prior", "verdicts.fitting", "verdicts.posterior", "verdicts.judge", "large",
-    "large.findings", "large.wider", "study",
-    "verdicts.gate",
-    "comparison", "influence", "planning", "compare", "large.bystate", "states", "assumption", "theory", "scores",
-    "diagnostics", "large.glance", "insights", "answer", "spectrum", "report.scales", "report.charts", "report.sections",
-    "report", "plots.canvas", "plots.answers", "plots.map", "plots.checks", "plots",
-    "sampling", "labelled", "bandits", "simulator", "demo", "continuous",
-    "episodes.proxy", "episodes.bounds", "episodes.sb3", "episodes.actors", "episodes.recordings", "episodes.steps",
-    "episodes.rollouts", "episodes.trajectories", "episodes", "completion", "arguments", "cli",
+    "version", "data", "data.errors", "data.columns", "data.facts", "data.files", "data.frames", "data.progress",
+    "data.shipped", "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read",
+    "policies.drafts", "adapters.sb3", "policies.specs", "policies.sql", "policies.tables", "policies.forms",
+    "policies", "policies.batches", "propensities", "propensities.belief", "propensities.loggers", "engines",
+    "engines.parts", "engines.sample", "engines.sources", "engines.duplicates", "estimates", "estimates.baselines",
+    "estimates.estimators", "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.behavior",
+    "estimates.moments", "engines.arrow", "engines.duckdb", "data.scan", "engines.rows", "engines.workers",
+    "engines.spark", "estimates.applied", "estimates.bootstrap", "estimates.options", "estimates.terms",
+    "estimates.results", "estimates.methods", "estimates.evaluate", "verdicts", "verdicts.judgement", "verdicts.pairs",
+    "verdicts.classical", "verdicts.evidence", "verdicts.dealing", "verdicts.gated", "verdicts.multiplicity",
+    "verdicts.prior", "verdicts.block", "verdicts.fitting", "verdicts.posterior", "verdicts.judge",
+    "verdicts.unseen_weight", "verdicts.doubly_robust", "theory.assumption", "theory.checks", "theory.bounds",
+    "theory", "comparison", "comparison.analysis", "comparison.conditions", "comparison.coverage",
+    "comparison.influence", "comparison.result", "comparison.planning", "comparison.compare", "comparison.scores",
+    "comparison.spectrum", "comparison.diagnostics", "comparison.states", "outputs", "outputs.insights",
+    "outputs.answer", "outputs.report.scales", "outputs.plots.canvas", "outputs.plots.checks", "outputs.plots.map",
+    "outputs.report.charts", "outputs.plots.answers", "outputs.plots", "outputs.report.sections", "outputs.report",
+    "outputs.attached", "worlds", "worlds.sampling", "worlds.labelled", "worlds.bandits", "worlds.simulator",
+    "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.log", "continuous", "episodes.bounds",
+    "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings", "episodes.rollouts",
+    "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command", "command.completion",
+    "command.arguments", "command.options", "command.terminal", "command.experiments", "command.cli",
 ]  # fmt: skip
+PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [
     "runner", "compiled", "printed", "drawing", "pages", "synthetic.plan", "synthetic.kernel",
     "synthetic.details", "synthetic.cells", "synthetic.measures", "synthetic.results", "synthetic.verdicts",
@@ -40,6 +45,9 @@ EXPERIMENTS = [
     "classification",
     "rl.plan", "rl.training", "rl.rollouts", "rl.cells", "rl.readings", "rl.measures", "rl.verdicts", "rl.results",
     "rl.deviations", "rl.figures", "rl.outputs", "rl",
+    "calibration.worlds", "calibration.families", "calibration.long_logs", "calibration.peers", "calibration.trials",
+    "calibration.tables", "calibration.bench", "calibration.large", "calibration.foresight", "calibration.estimated",
+    "calibration.real_trials", "calibration.__main__", "calibration",
 ]  # fmt: skip
 STUDIO = [
     "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
@@ -54,95 +62,97 @@ def path_of(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def imports(body: Iterable[ast.AST]) -> set[str]:
-    """The podium modules that some statements import."""
+def modules_in(folder: Path) -> set[str]:
+    """All modules below a folder, by their names from there; packages by that of their folder."""
+    names = (".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("*.py"))
+    return {name.removesuffix(".__init__") for name in names} - {"__init__"}
+
+
+def imported(module: str, at_load: bool = False) -> set[str]:
+    """The podium modules that a module imports: anywhere in it, or only when it is loaded."""
+    tree = ast.parse(path_of(module).read_text(encoding="utf-8"))
     found = set()
-    for node in body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("podium."):
-            package = node.module.removeprefix("podium.")
-            parts = {f"{package}.{alias.name}" for alias in node.names}
-            found |= {part for part in parts if path_of(part).exists()} or {package}
+    for node in tree.body if at_load else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "podium":
+            package = node.module.removeprefix("podium").lstrip(".")
+            for alias in node.names:
+                part = f"{package}.{alias.name}".lstrip(".")
+                found.add(part if path_of(part).exists() else package)
         elif isinstance(node, ast.Import):
             found |= {alias.name.removeprefix("podium.") for alias in node.names if alias.name.startswith("podium.")}
     return found
 
 
-def imported_at_load(module: str) -> set[str]:
-    """The podium modules that a module imports when it is loaded."""
-    return imports(ast.parse(path_of(module).read_text(encoding="utf-8")).body)
-
-
-def imported_anywhere(module: str) -> set[str]:
-    """The podium modules that a module imports, also inside its functions."""
-    return imports(ast.walk(ast.parse(path_of(module).read_text(encoding="utf-8"))))
-
-
-def test_every_module_has_its_place_in_the_flow() -> None:
-    modules = {p.stem for p in SOURCE.glob("*.py")} - {"__init__", "__main__"}
-    assert modules == {m for m in FLOW if path_of(m).parent == SOURCE}
-    for package in [m for m in FLOW if path_of(m).name == "__init__.py"]:
-        parts = {f"{package}.{p.stem}" for p in (SOURCE / package).glob("*.py")} - {f"{package}.__init__"}
-        assert parts == {m for m in FLOW if m.startswith(f"{package}.")}
-
-
-def test_every_module_of_the_experiments_has_its_place() -> None:
-    folder = SOURCE / "experiments"
-    names = [str(p.relative_to(folder).with_suffix("")).replace("/", ".") for p in folder.rglob("*.py")]
-    assert {name.removesuffix(".__init__") for name in names} - {"__init__"} == set(EXPERIMENTS)
-
-
-def test_the_library_never_imports_the_experiments() -> None:
-    for module in [m for m in FLOW if m != "cli"]:
-        assert not {m for m in imported_anywhere(module) if m.startswith("experiments")}, module
-    assert not {m for m in imported_at_load("cli") if m.startswith("experiments")}
-    assert {m for m in imported_anywhere("cli") if m.startswith("experiments")}, "this test looks at nothing"
-
-
-def test_adapters_are_loaded_when_they_are_used() -> None:
-    for module in FLOW:
-        assert not {m for m in imported_at_load(module) if m.startswith("adapters")}, module
-
-
-def test_imports_of_the_experiments_point_one_way() -> None:
-    flow = [f"experiments.{module}" for module in EXPERIMENTS]
-    for place, module in enumerate(flow):
-        later = imported_at_load(module) & set(flow[place:])
-        assert not later, f"{module} imports {later}, which comes later"
-
-
-def test_every_module_of_the_studio_has_its_place() -> None:
-    assert {p.stem for p in (SOURCE / "studio").glob("*.py")} - {"__init__"} == set(STUDIO)
-
-
-def test_the_library_never_imports_the_studio() -> None:
-    for module in [m for m in FLOW if m != "cli"]:
-        assert not {m for m in imported_anywhere(module) if m.startswith("studio")}, module
-    assert not {m for m in imported_at_load("cli") if m.startswith("studio")}
-    assert {m for m in imported_anywhere("cli") if m.startswith("studio")}, "this test looks at nothing"
-
-
-def test_imports_of_the_studio_point_one_way() -> None:
-    flow = [f"studio.{module}" for module in STUDIO]
-    for place, module in enumerate(flow):
-        later = imported_at_load(module) & set(flow[place:])
-        assert not later, f"{module} imports {later}, which comes later"
+def test_every_module_has_its_place() -> None:
+    outside = ("experiments", "studio", "calibration")
+    library = {m for m in modules_in(SOURCE) if m.split(".")[0] not in outside}
+    assert library == {*FLOW, *PATHS, "__main__"}
+    assert len(FLOW) == len(set(FLOW))
+    assert modules_in(SOURCE / "experiments") == set(EXPERIMENTS)
+    assert modules_in(SOURCE / "studio") == set(STUDIO)
 
 
 def test_imports_point_along_the_flow() -> None:
-    for place, module in enumerate(FLOW):
-        later = imported_at_load(module) & set(FLOW[place:])
-        assert not later, f"{module} imports {later}, which comes later"
+    for prefix, flow in (("", FLOW), ("experiments.", EXPERIMENTS), ("studio.", STUDIO)):
+        names = [f"{prefix}{module}" for module in flow]
+        for place, module in enumerate(names):
+            later = imported(module) & set(names[place:])
+            assert not later, f"{module} imports {later}, which comes later"
+    assert "data.log" in imported("data.scan"), "this test looks at nothing"
+
+
+def test_the_library_never_imports_experiments_or_studio() -> None:
+    asks = {"command.experiments": "experiments", "command.cli": "studio"}  # inside their commands alone
+    for module in FLOW:
+        outside = {m.split(".")[0] for m in imported(module)} & {"experiments", "studio", "calibration", *PATHS}
+        assert outside <= {asks.get(module, "")}, module
+        assert not {m.split(".")[0] for m in imported(module, at_load=True)} & {"experiments", "studio"}, module
+
+
+def test_nobody_asks_where_rows_lie_but_data_and_engines() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name not in ("data", "engines"):
+            assert "isinstance(log, ScannedLog" not in path.read_text(encoding="utf-8"), path
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                    assert "ScannedLog" not in ast.unparse(node), path
 
 
 def test_every_module_is_in_the_architecture_page() -> None:
     page = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    packages = {m for m in FLOW if path_of(m).name == "__init__.py"}
-    names = [f"{m}/" if m in packages else f"{m.replace('.', '/')}.py" for m in FLOW]
-    assert [name for name in names if f"`{name}`" not in page] == []
-    studies = ("synthetic", "classification", "rl")
-    files = [f"{m}/" if m in studies else m.replace(".", "/") + ".py" for m in EXPERIMENTS]
+    plain = {m for m in FLOW if path_of(m).name == "__init__.py" and len(path_of(m).read_text().splitlines()) < 3}
+    names = [
+        f"{m.replace('.', '/')}/" if path_of(m).name == "__init__.py" else f"{m.replace('.', '/')}.py" for m in FLOW
+    ]
+    assert [
+        name for name, m in zip(names, FLOW, strict=True) if f"`{name}`" not in page and m not in {*plain, "version"}
+    ] == []
+    studies = ("synthetic", "classification", "rl", "calibration")
+    files = [f"{m}/" if m in studies else m.replace(".", "/") + ".py" for m in EXPERIMENTS if "__main__" not in m]
     assert [f for f in files if f"`{f}`" not in page] == []
     assert [m for m in STUDIO if f"`{m}.py`" not in page] == []
+
+
+def test_functions_and_modules_are_short() -> None:
+    """Functions of up to 80 lines and modules of up to 400 in the library: what is longer hides its steps."""
+    for module in FLOW:
+        text = path_of(module).read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 400, module
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < 80, f"{module}.{node.name}"
+
+
+def test_old_paths_of_modules_keep_working() -> None:
+    code = (
+        "import podium, podium.log, podium.errors, podium.io, podium.scan, podium.display, podium.scores\n"
+        "from podium.compare import compare, rank_scores\n"
+        "from podium.spectrum import spectrum\n"
+        "from podium import estimators, bandits, simulator, report, baselines, plots\n"
+        "assert podium.compare is compare and podium.spectrum is spectrum and podium.log.Log is podium.Log\n"
+        "assert estimators.DRE is podium.DRE and callable(report.page) and callable(simulator.Programme)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_file_opens_with_its_idea() -> None:
