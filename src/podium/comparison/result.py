@@ -243,13 +243,7 @@ class Comparison(Shown):
             "podium": VERSION,
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
-            "policies": [
-                {
-                    "name": p.name, "rank": p.rank, "rank_low": p.rank_low, "rank_high": p.rank_high,
-                    "score": p.score, "p_best": p.p_best, "regret": p.regret, "estimates": dict(p.estimates),
-                }
-                for p in self.policies
-            ],
+            "policies": [{**vars(p), "estimates": dict(p.estimates)} for p in self.policies],
             "pairs": pairs,
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
