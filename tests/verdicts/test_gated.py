@@ -311,7 +311,7 @@ def test_the_sample_is_judged_as_a_log_of_its_own(procedure: str) -> None:
         assert replace(pair, source="all rows") == other
         assert (pair.source, other.source) == ("sample", "all rows")
     assert found.settings.notes[-1] == (
-        "Values come from all rows, certainty and what drives it from a random sample of 200 of the 600 rows"
+        "Estimates come from all rows; verdicts and what drives them from a random sample of 200 of the 600 rows"
     )
 
 

@@ -56,10 +56,10 @@ SENTENCES: dict[str, str] = {
     "silence a pair",
     "estimate taken as known": "The errors take the estimated propensities as if they were known",
     "procedure": "Judged by the {procedure} procedure: {why}",
-    "sample judges": "Estimates come from all rows; verdicts and what drives them from a random sample of {rows:,} of the "
-    "{of:,} rows",
-    "all rows judge": "Estimates and verdicts come from all rows; what drives them from a random sample of {rows:,} of the "
-    "{of:,} rows",
+    "sample judges": "Estimates come from all rows; verdicts and what drives them from a random sample of {rows:,} of "
+    "the {of:,} rows",
+    "all rows judge": "Estimates and verdicts come from all rows; what drives them from a random sample of {rows:,} of "
+    "the {of:,} rows",
     # what a log is too thin for
     "policy never logged": "Policy {policy!r} never plays an action that was logged; what is said of it rests on other "
     "actions",
