@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,12 @@ from example3 import bench_example3
 from studio import bench_studio
 
 import podium
-from podium.estimates.bootstrap import bootstrap_differences
-from podium.estimates.evaluate import prepare
+from podium.estimates.bootstrap import percentiles
 from podium.estimates.estimators import DRE, IPS, Estimator
+from podium.estimates.evaluate import rows_of
+from podium.estimates.methods import complete, prepare, run
+from podium.estimates.options import Options
 from podium.worlds.simulator import Programme
-from podium.estimates.terms import row_terms
 
 HERE = Path(__file__).parent
 OBP = HERE.parent / ".bench" / "obp" / "bin" / "python"
@@ -158,11 +160,15 @@ def bench_obp(rows: int, actions: int = 10, policies: int = 10, draws: int = 100
     gaps = [abs(ours[n][m] - peer["values"][o][n]) for n in names for m, o in (("IPS", "ipw"), ("DRE", "dr"))]
     report("largest gap between the values of IPS and DR", f"{max(gaps):.1e}", "at most 1e-10", max(gaps) <= 1e-10)
 
-    def bootstrap(estimator: Estimator) -> None:
-        terms = row_terms(resolved_log, resolved, estimator, duplicates="all")
-        bootstrap_differences(terms, draws, 0.95, 0)
+    options = Options(duplicates="all", sample_rows=rows)
+    resolved = rows_of(log, matrices, options)
 
-    resolved_log, resolved = prepare(log, matrices)
+    def bootstrap(estimator: Estimator) -> None:
+        (method,) = complete(resolved, [replace(prepare(resolved, estimator, options), paired=True)])
+        (result,) = run(resolved, [method], pieces=True)
+        assert result.pieces is not None
+        percentiles(result.pieces, draws, 0.95, 0)
+
     spent = cpu(lambda: (bootstrap(IPS), bootstrap(DRE)))
     whole = cpu(
         lambda: [

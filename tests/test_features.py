@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from samples import sample
+from samples import fitted, sample
 
 import podium
 from podium.command.cli import main
@@ -95,10 +95,7 @@ def no_unit_is_predicted_by_a_model_that_has_seen_it(folder: Path) -> None:
         def predict(self, features: np.ndarray) -> np.ndarray:
             return np.full(len(features), float(fits.index(self.own)))
 
-    from podium.estimates.baselines import fit_baseline
-
-    fitted = fit_baseline(Watched(), log, np.arange(len(log)))
-    for n, fold in enumerate(fitted.logged.astype(int)):
+    for n, fold in enumerate(fitted(Watched(), log).logged.astype(int)):
         of_unit = log.rewards[log.units == log.units[n]]
         assert not fits[fold] & set(of_unit.tolist())
 
@@ -196,9 +193,10 @@ def the_command_writes_a_page(folder: Path) -> None:
 def duckdb_gives_the_numbers_of_memory(folder: Path) -> None:
     """Spark is held against memory by the same tests (`make test-system` runs tests/engines on a cluster)."""
     from podium.engines import NAMES
+    from podium.simulator import Programme
 
     assert set(NAMES) == {"auto", "memory", "duckdb", "spark"}
-    frame = podium.simulator.Programme().draw(rows=500, seed=1).columns()
+    frame = Programme().draw(rows=500, seed=1).columns()
     pd.DataFrame(frame).to_parquet(folder / "log.parquet")
     scanned = podium.compare(podium.scan_log(folder / "log.parquet", engine="duckdb"))
     assert scanned.to_dict()["settings"]["engine"] == "duckdb"
