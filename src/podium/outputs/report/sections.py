@@ -186,21 +186,20 @@ def short_float(value: float | None) -> float | None:
 
 
 def trust(insights: Insights) -> Markup:
-    d, short = insights.diagnosis, insights.short
+    d, order = insights.diagnosis, insights.result.ranking.index
     lead = "No alarm was raised: nothing in the log speaks against reading it this way."
     if d.alarms:
         lead = f"{count(len(d.alarms), 'alarm')} that should make you doubt what rests on it."
     seen = {(a.meaning, a.advice) for a in d.alarms}
     alarms = [[tag("b", shorten(meaning, 300)), " ", advice] for meaning, advice in sorted(seen)]
+    ordered = replace(d, coverage=tuple(sorted(d.coverage, key=lambda c: order(c.name))))
+    table = ordered.coverage_table()
     rows = [
-        [
-            name_of(short[c.name]), bar(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2),
-            share(c.top_row_share),
-        ]
-        for c in sorted(d.coverage, key=lambda c: insights.result.ranking.index(c.name))
-    ]  # fmt: skip
-    columns = ["policy", "on logged actions", "ESS", "largest weight", "top row"]
-    coverage = Table("How much of each policy the log has seen", columns, rows, "lrrrr", d.coverage_table().notes)
+        [name_of(insights.short[c.name]), bar(c.mass_on_logged), *cells[2:]]
+        for c, cells in zip(ordered.coverage, table.rows, strict=True)
+    ]
+    columns = ["policy", "on logged actions", *table.columns[2:]]
+    coverage = replace(table, title="How much of each policy the log has seen", columns=columns, rows=rows)
     learned = estimate.tables() if (estimate := d.log.estimated) is not None else []
     plan = charts.plan(insights)
     more = None
@@ -308,7 +307,7 @@ def data(insights: Insights) -> Markup:
         "The data",
         "",
         listing(warnings, "alarms"),
-        framed(Table("Log", table.columns, table.rows, table.align), sortable=False),
+        framed(replace(table, title="Log"), sortable=False),
         fold("Names in full", *names) if cut else None,
     )
 
