@@ -114,11 +114,11 @@ def who_acted(
         return None, []
     others = {id(x): x for x in who if x is not None and not isinstance(x, str)}
     made = {key: x if isinstance(x, Actor) else as_actor("behavior", x) for key, x in others.items()}
-    found = [made.get(id(x)) or candidates.get(x) for x in who]
-    acted = [actor for actor in found if actor is not None]
+    actors = [made.get(id(x)) or candidates.get(x) for x in who]
+    acted = [actor for actor in actors if actor is not None]
     if len(acted) == len(who):
         return acted, []
-    strange = listed(sorted({str(x) for x, actor in zip(who, found, strict=True) if actor is None}))
+    strange = listed(sorted({str(x) for x, actor in zip(who, actors, strict=True) if actor is None}))
     if behavior is None:
         return None, [Fact("actors unknown", policies=strange)]
     raise PodiumError(

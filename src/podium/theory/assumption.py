@@ -177,8 +177,8 @@ def _mean_absolute_deviation(chances: NDArray[np.float64], counts: NDArray[np.in
     length = min(int(counts.sum()), math.ceil(mean) + half) - first + 1
     turn = np.exp(-2j * np.pi * np.arange(length) / length)
     transform = np.ones(length, dtype=np.complex128)
-    for chance, count in zip(chances, counts, strict=True):
-        transform *= (1.0 - chance + chance * turn) ** int(count)
+    for p, count in zip(chances, counts, strict=True):
+        transform *= (1.0 - p + p * turn) ** int(count)
     probabilities = np.fft.ifft(transform).real
     support = np.arange(first, first + length)
     return float(np.abs(support - mean) @ probabilities[support % length])

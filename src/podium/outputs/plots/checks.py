@@ -52,21 +52,21 @@ def coverage(result: Comparison | Insights, ax: Axes | None = None, *, most: int
 def weights(result: Comparison | Insights, ax: Axes | None = None, *, style: str = "light") -> Figure:
     """How unequal the rows' weights are: thick half of the rows, thin nine in ten, hollow circle the largest."""
     insights = insights_of(result)
-    found = insights.weights
-    names = list(found)
+    quantiles = insights.weights
+    names = list(quantiles)
     page = Canvas.on(ax, 7, 1.3 + 0.32 * len(names), style)
     ax, theme = page.ax, page.theme
     page.names(names)
     effective = {c.name: c.ess for c in insights.diagnosis.coverage}
     ax.set_xscale("log")
     for y, name in enumerate(names):
-        q = np.maximum(found[name], FAINTEST)
+        q = np.maximum(quantiles[name], FAINTEST)
         ax.plot([q[0], q[4]], [y, y], color=theme.soft, linewidth=1.2)
         ax.plot([q[1], q[3]], [y, y], color=theme.up, linewidth=7, solid_capstyle="butt")
         ax.plot(q[5], y, "o", color=theme.ink, markerfacecolor=theme.paper, markersize=6)
         page.beside(y, f"{effective[name]:,.0f} effective rows")
     ax.axvline(1, color=theme.soft, linewidth=1)
-    ax.set_xlim(0.8 * FAINTEST, 1.4 * max(2.0, *(float(q[5]) for q in found.values())))
+    ax.set_xlim(0.8 * FAINTEST, 1.4 * max(2.0, *(float(q[5]) for q in quantiles.values())))
     plain_ticks(ax.xaxis)
     ax.grid(axis="x", color=theme.rule, linewidth=0.7)
     known = insights.result.log.knows != "none"
@@ -85,12 +85,12 @@ def drivers(
     insights.result.pair(a, b)
     turned = (a, b) not in {(p.a, p.b) for p in insights.result.pairs}
     check = next(c for c in insights.diagnosis.pairs if {c.a, c.b} == {a, b})
-    found = [(f"row {d.label}", d) for d in check.rows]
-    found += [(f"state {plain(label_text(d.label), 26)}", d) for d in check.states]
-    page = Canvas.on(ax, 7, 1.3 + 0.3 * max(1, len(found)), style)
+    causes = [(f"row {d.label}", d) for d in check.rows]
+    causes += [(f"state {plain(label_text(d.label), 26)}", d) for d in check.states]
+    page = Canvas.on(ax, 7, 1.3 + 0.3 * max(1, len(causes)), style)
     ax, theme = page.ax, page.theme
     short = short_texts([a, b], 26)
-    for y, (_, d) in enumerate(found):
+    for y, (_, d) in enumerate(causes):
         effect = -d.effect if turned else d.effect
         behind = effect < 0
         colour, hatch = (theme.down, "////") if behind else (theme.up, None)
@@ -98,8 +98,8 @@ def drivers(
         if d.flips:
             side, shift = ("right", -4) if behind else ("left", 4)
             page.note("turns the sign", (effect, y), (shift, 0), va="center", ha=side, fontsize=8)
-    ax.set_yticks(range(len(found)), [label for label, _ in found])
-    ax.set_ylim(max(1, len(found)) - 0.5, -0.5)
+    ax.set_yticks(range(len(causes)), [label for label, _ in causes])
+    ax.set_ylim(max(1, len(causes)) - 0.5, -0.5)
     ax.axvline(0, color=theme.soft, linewidth=1)
     ax.margins(x=0.18)
     short_numbers(ax.xaxis)

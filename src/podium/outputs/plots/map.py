@@ -33,14 +33,14 @@ def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *
     """
     if isinstance(result, Spectrum):
         reference = next((p for p in result.places if p.estimator == "DRE"), result.places[0])
-        found, names, by = result, reference.ranking, reference.estimator
+        methods, names, by = result, reference.ranking, reference.estimator
     else:
         comparison = insights_of(result).result
-        found, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
-    columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in found.places)]
-    baselines = list(dict.fromkeys(p.baseline for p in found.places))
+        methods, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
+    columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in methods.places)]
+    baselines = list(dict.fromkeys(p.baseline for p in methods.places))
     cells: dict[tuple[str, str], list[Place]] = {}
-    for p in found.places:
+    for p in methods.places:
         cells.setdefault((p.baseline, p.weighting), []).append(p)
     tall = [max(len(cells.get((b, c), ())) for c in columns) for b in baselines]
     shown = names[:MOST]

@@ -273,17 +273,17 @@ def method(insights: Insights) -> Markup:
 
 def spectrum(insights: Insights) -> Markup | None:
     """The methods as a plane, baseline by weighting: what each would say of the order."""
-    found = {(s.estimator, s.baseline): s for s in insights.diagnosis.sensitivity}
-    if not found:
+    methods = {(s.estimator, s.baseline): s for s in insights.diagnosis.sensitivity}
+    if not methods:
         return None
     short = short_names(insights.result.ranking, 24)
     lines = [("none", "DiM", "IPS", "-")]
-    lines += [(b, "LDE", "DRE", b) for b in dict.fromkeys(s.baseline for s in found.values() if s.baseline != "-")]
+    lines += [(b, "LDE", "DRE", b) for b in dict.fromkeys(s.baseline for s in methods.values() if s.baseline != "-")]
     rows: list[list[str]] = []
     for label, plain, weighted, key in lines:
         cells: list[str] = [label]
         for estimator in (plain, weighted):
-            s = found.get((estimator, key))
+            s = methods.get((estimator, key))
             if s is None:
                 cells.append("not available")
                 continue
