@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.adapters.sb3 import is_discrete, is_model, load_model
+from podium.adapters.sb3 import is_discrete, load_model
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, listed
 from podium.data.facts import Fact
@@ -79,7 +79,7 @@ def as_actor(name: str, policy: Any) -> Actor:
     density = getattr(policy, "log_prob", None)
     space = getattr(policy, "action_space", None)
     bounds = None if space is None or is_discrete(space) else bounds_of(space)
-    if is_model(policy) or hasattr(policy, "predict"):
+    if hasattr(policy, "predict"):
         if is_discrete(space) and density is None:
             bounds_of(space)  # says that the proxy is for continuous actions
         return Actor(name, batch_predict(policy), density, bounds)
@@ -202,4 +202,4 @@ class Answers:
 def same(a: Floats, b: Floats | None) -> bool:
     if b is None or a.size != b.size:
         return False
-    return np.allclose(a.reshape(-1), b.reshape(-1), rtol=CLOSE, atol=CLOSE, equal_nan=True)
+    return np.allclose(a.ravel(), b.ravel(), rtol=CLOSE, atol=CLOSE, equal_nan=True)

@@ -49,11 +49,8 @@ def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Flo
     if logs.max() <= np.log(LARGEST):
         terms["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
     effective: dict[str, float] = {}
-    for name, made in (
-        ("WIS", self_normalized(logs[:, -1:], returns[:, None])),
-        ("PDWIS", self_normalized(logs, rewards)),
-    ):
-        if made is not None:
+    for name, weights, gains in (("WIS", logs[:, -1:], returns[:, None]), ("PDWIS", logs, rewards)):
+        if (made := self_normalized(weights, gains)) is not None:
             terms[name], effective[name] = made
     return terms, effective
 
