@@ -152,7 +152,7 @@ def pair_data(insights: Insights) -> dict[str, Any]:
             "b": place[p.b],
             "difference": short_float(p.difference),
             "interval": None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)],
-            "said": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
+            "texts": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
             "turned": [number(-p.difference), interval_text(turned(p.interval)), percent(1 - p.p_better)],
             "verdict": ["better", "worse", "cannot tell"].index(p.verdict),
             "path": p.path,
