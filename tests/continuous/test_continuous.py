@@ -156,7 +156,7 @@ def test_headers_name_densities_kernel_and_bandwidth() -> None:
         assert "epanechnikov kernel with bandwidth 0.5" in text
         assert " densities" in text
         assert "propensities" not in text
-        assert (found.settings["kernel"], found.settings["bandwidth"]) == ("epanechnikov", [0.5])
+        assert (found.settings["kernel"], list(found.settings["bandwidth"])) == ("epanechnikov", [0.5])
     assert "The gated procedure does without the densities" in log.compare(POLICIES).text(200)
     without = ContinuousLog(log.log.states, log.actions, log.rewards)
     text = " ".join(without.compare(POLICIES).text(200).split())

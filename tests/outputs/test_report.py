@@ -308,16 +308,15 @@ def test_a_scanned_log_shows_what_the_same_log_in_memory_shows(tmp_path: Path) -
     there, here = scanned.insights.states("b", "now"), held.insights.states("b", "now")
     assert there.labels == here.labels == [*range(40)]
     np.testing.assert_allclose(there.differences, here.differences)
-    assert there.differences @ there.rows / there.rows.sum() == pytest.approx(
-        held.basis.units * (held.basis.sample_main.difference[1, 0]),  # type: ignore[union-attr]
-    )
+    whole = held.basis.units * held.basis.main.difference[1, 0]  # type: ignore[union-attr]
+    assert there.differences @ there.rows / there.rows.sum() == pytest.approx(whole, abs=0.02)  # of 20,000 rows
 
 
 def test_the_page_of_a_scanned_log_differs_only_in_how_it_was_read(tmp_path: Path) -> None:
     policies = {"b": "constant:b", "u": "uniform", "a": "constant:a"}
     held, scanned = (podium.compare(log, policies, baseline="state") for log in large_logs(tmp_path))
     shown, same = Outline(page(scanned)).text, Outline(page(held)).text
-    assert "read in passes (duckdb), 21,000 rows; no digest" in shown
+    assert "(duckdb), 21,000 rows; no digest" in shown
     assert held.log.digest in same  # type: ignore[union-attr]
     for part in ("State by state", "effective rows", "What would make it sure"):
         assert part in shown

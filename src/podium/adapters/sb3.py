@@ -55,12 +55,6 @@ def load_model(spec: str) -> Any:
         ) from error
 
 
-def model_actions(model: Any, observations: NDArray[Any], deterministic: bool = True) -> NDArray[Any]:
-    """The actions of a model at a batch of observations."""
-    actions, _ = model.predict(observations, deterministic=deterministic)
-    return np.asarray(actions)
-
-
 def read_model_choices(name: str, model: Any, log: Log) -> Draft:
     """What a model with discrete actions chooses at the states of a log: numbers, or places in the action space."""
     space = model.action_space
@@ -70,7 +64,7 @@ def read_model_choices(name: str, model: Any, log: Log) -> Draft:
             hint="compare policies with continuous actions on recorded episodes: podium.episodes.compare(episodes, "
             "policies), or podium compare STEPS --episodes.",
         )
-    chosen = model_actions(model, model_states(name, model, log)).reshape(-1)
+    chosen = np.asarray(model.predict(model_states(name, model, log), deterministic=True)[0]).reshape(-1)
     if log.actions.dtype.kind in "iu":
         return read_actions(name, Policy(chosen), log)
     if space.n != log.n_actions:

@@ -59,26 +59,26 @@ def read_columns(path: str | Path) -> dict[str, Column]:
     """The columns action, reward, propensity, propensity:<action>, time, as far as the file has them, and features."""
     path = Path(path)
     dsjson = str(path).lower().removesuffix(".gz").endswith(".dsjson")
-    found = list(read_dsjson(path) if dsjson else read_text_log(path))
-    if not found:
+    decisions = list(read_dsjson(path) if dsjson else read_text_log(path))
+    if not decisions:
         raise PodiumError(f"{path.name} holds no decision with a cost", hint=LABEL_HINT)
-    columns: dict[str, Column] = feature_columns(path, [d.features for d in found])
+    columns: dict[str, Column] = feature_columns(path, [d.features for d in decisions])
     clash = next((n for n in columns if n in ("action", "reward", "propensity", "time")), None)
     if clash:
         raise PodiumError(f"{path.name}: a feature is called {clash!r}", hint="put it into a namespace: |User " + clash)
-    columns["action"] = np.array([d.action for d in found], dtype=np.int64)
-    columns["reward"] = np.array([0.0 - d.cost for d in found])
-    known = [d.probability is not None for d in found]
+    columns["action"] = np.array([d.action for d in decisions], dtype=np.int64)
+    columns["reward"] = np.array([0.0 - d.cost for d in decisions])
+    known = [d.probability is not None for d in decisions]
     if any(known):
         if not all(known):
-            line = found[known.index(False)].line
+            line = decisions[known.index(False)].line
             raise PodiumError(f"{path.name}: line {line} has no probability, and others have one", hint=LABEL_HINT)
-        columns["propensity"] = np.array([d.probability for d in found], dtype=np.float64)
-    if all(d.distribution for d in found):
-        for action in sorted({a for d in found for a in d.distribution}):
-            columns[f"propensity:{action}"] = np.array([d.distribution.get(action, 0.0) for d in found])
-    if all(d.time is not None for d in found):
-        columns["time"] = to_array([d.time for d in found])
+        columns["propensity"] = np.array([d.probability for d in decisions], dtype=np.float64)
+    if all(d.distribution for d in decisions):
+        for action in sorted({a for d in decisions for a in d.distribution}):
+            columns[f"propensity:{action}"] = np.array([d.distribution.get(action, 0.0) for d in decisions])
+    if all(d.time is not None for d in decisions):
+        columns["time"] = to_array([d.time for d in decisions])
     return columns
 
 

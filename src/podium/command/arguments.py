@@ -12,7 +12,8 @@ from podium.engines import NAMES
 from podium.policies.specs import FORMS
 from podium.version import VERSION
 
-Group: TypeAlias = Callable[[argparse.ArgumentParser], None]  # adds options that belong together
+Add: TypeAlias = Callable[..., argparse.Action]  # adds one option to a parser
+Group: TypeAlias = Callable[[Add], None]  # adds options that belong together
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,7 +30,9 @@ def build_parser() -> argparse.ArgumentParser:
     for name, (meaning, *groups) in COMMANDS.items():
         command = commands.add_parser(name, help=meaning)
         for group in groups:
-            group(command)
+            group(command.add_argument)
+        if name == "reproduce":
+            add_experiments(command)
         command.set_defaults(run=name)
     return parser
 
@@ -37,8 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
 # --- options that several commands share -------------------------------------------------------------------------
 
 
-def log_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def log_options(add: Add) -> None:
     add("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
     add("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     add("--behavior", metavar="SPEC", help="the policy that chose the logged actions")
@@ -59,30 +61,27 @@ def log_options(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")
 
 
-def method_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def method_options(add: Add) -> None:
     add("--baseline", default="mean", help="mean, linear, state, a number, or package.module:object")
     add("--normalize", default="rows", choices=["rows", "states"])
     add("--duplicates", choices=["latest", "all"], help="default: latest for LDE and DiM, all for IPS and DRE")
     add("--seed", type=int, default=0)
 
 
-def judge_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def judge_options(add: Add) -> None:
     methods = "posterior, LDE, DRE, IPS, DiM, SNIPS, cIPS:10, ... (default: posterior where it can be used)"
     add("--estimator", help=methods)
     add("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
     add("--verdicts", metavar="NAME", help="posterior, gated, paired t, bootstrap t or sign flip")
     add("--joint", action="store_true", help="claims hold all together, not each in its share")
-    cost_option(parser)
+    cost_option(add)
 
 
-def cost_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lower-is-better", action="store_true", help="the reward is a cost")
+def cost_option(add: Add) -> None:
+    add("--lower-is-better", action="store_true", help="the reward is a cost")
 
 
-def episode_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def episode_options(add: Add) -> None:
     add("--episodes", action="store_true", help="LOG has one row per step of recorded episodes")
     add("--horizon", type=int, metavar="T", help="with --episodes: steps of an episode that count")
     add("--gamma", type=float, metavar="G", help="with --episodes: the discount of later rewards (1)")
@@ -92,14 +91,11 @@ def episode_options(parser: argparse.ArgumentParser) -> None:
 # --- options of one command --------------------------------------------------------------------------------------
 
 
-def demo_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", default="podium-demo", metavar="DIR", help="folder for its files (default: %(default)s)"
-    )
+def demo_options(add: Add) -> None:
+    add("--out", default="podium-demo", metavar="DIR", help="folder for its files (default: %(default)s)")
 
 
-def compare_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def compare_options(add: Add) -> None:
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
@@ -107,32 +103,30 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     add("--difference", type=float, metavar="D", help=matters)
 
 
-def plan_options(parser: argparse.ArgumentParser) -> None:
+def plan_options(add: Add) -> None:
     matters = "the smallest difference in reward that matters"
-    parser.add_argument("--difference", type=float, required=True, metavar="D", help=matters)
+    add("--difference", type=float, required=True, metavar="D", help=matters)
 
 
-def evaluate_options(parser: argparse.ArgumentParser) -> None:
+def evaluate_options(add: Add) -> None:
     methods = "repeat for several; all: the whole family; default: the four of the paper, or of episodes"
-    parser.add_argument("--estimator", action="append", metavar="NAME", help=methods)
+    add("--estimator", action="append", metavar="NAME", help=methods)
 
 
-def spectrum_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def spectrum_options(add: Add) -> None:
     add("--baseline", action="append", help="repeat for several (default: mean and linear); as in compare")
     add("--estimator", action="append", metavar="NAME", help="repeat for several; default: all")
     add("--level", type=float, default=0.95, help="of the intervals of values (default: %(default)s)")
-    cost_option(parser)
+    cost_option(add)
     add("--seed", type=int, default=0)
 
 
-def states_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--estimator", default="LDE", help="LDE, DRE, IPS, DiM, cIPS:10, ... (default: %(default)s)")
-    cost_option(parser)
+def states_options(add: Add) -> None:
+    add("--estimator", default="LDE", help="LDE, DRE, IPS, DiM, cIPS:10, ... (default: %(default)s)")
+    cost_option(add)
 
 
-def studio_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def studio_options(add: Add) -> None:
     add("--port", type=int, metavar="P", help="0 takes a free one (default: 8765, or a free one)")
     add("--host", default="127.0.0.1", metavar="H", help="where to listen (default: %(default)s)")
     add("--no-browser", action="store_true", help="print the address, and open no browser")
@@ -140,14 +134,14 @@ def studio_options(parser: argparse.ArgumentParser) -> None:
     add("--max-rows", type=int, default=5_000_000, metavar="N", help="most rows (default: %(default)s)")
 
 
-def completion_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help='bash: eval "$(podium completion bash)"')
+def completion_options(add: Add) -> None:
+    add("shell", choices=SHELLS, help='bash: eval "$(podium completion bash)"')
 
 
 # --- the paper's experiments -------------------------------------------------------------------------------------
 
 
-def experiments(parser: argparse.ArgumentParser) -> None:
+def add_experiments(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
     for name, (meaning, group) in EXPERIMENTS.items():
         experiment = kinds.add_parser(name, help=meaning)
@@ -162,20 +156,18 @@ def experiments(parser: argparse.ArgumentParser) -> None:
         add("--scheduler", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
         add("--seed", type=int, default=0)
         add("--quick", action="store_true", help="a small version of the same")
-        group(experiment)
+        group(add)
         experiment.set_defaults(experiment=name)
 
 
-def synthetic_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def synthetic_options(add: Add) -> None:
     add("--replay", action="store_true", help="the paper's random numbers: its own figures again")
     rewards = "1.1, 1.2, 1.2-text or package.module:function; repeatable"
     add("--reward", action="append", metavar="NAME", help=rewards)
     add("--verdict-tests", type=int, metavar="N", help="tests per cell for podium's own verdicts")
 
 
-def classification_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def classification_options(add: Add) -> None:
     add("--replay", action="store_true", help="the paper's random numbers: its tables again")
     datasets = "abalone, algerian, ecoli, glass, winequality (default: these five); iris, wine, breast_cancer, digits"
     add("--datasets", metavar="A,B", help=datasets)
@@ -189,8 +181,7 @@ def classification_options(parser: argparse.ArgumentParser) -> None:
     add("--verdict-logs", type=int, metavar="N", help="logs per round for podium's own verdicts")
 
 
-def rl_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def rl_options(add: Add) -> None:
     add("--environments", nargs="+", metavar="NAME", help="such as Ant Reacher (default: all eight)")
     add("--seeds", type=int, metavar="N", help="sets of policies per environment (default: 15)")
     add("--sb3-defaults", choices=["paper", "current"], default="paper", help="whose hyperparameters")
@@ -212,6 +203,6 @@ COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "states": ("compare state by state", log_options, method_options, states_options),
     "check": ("what the log can and cannot say about the policies", *JUDGED),
     "studio": ("the web page, on this machine alone", studio_options),
-    "reproduce": ("run the paper's experiments", experiments),
+    "reproduce": ("run the paper's experiments",),
     "completion": ("print a script that completes podium in your shell", completion_options),
 }

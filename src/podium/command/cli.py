@@ -51,28 +51,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result
     except PodiumError as error:
-        print("\n".join(printable(line) for line in f"podium: {error}".split("\n")), file=sys.stderr)
-        return 2
+        return complain(str(error))
     except KeyboardInterrupt:
-        print("podium: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough
         drop_output()
         return 0
     except OSError as error:
         drop_output()
-        print(f"podium: cannot write the answer: {error.strerror}\n\nHint: make room for it.", file=sys.stderr)
-        return 2
+        return complain(f"cannot write the answer: {error.strerror}", "make room for it.")
     except MemoryError:
-        print("podium: the log does not fit into memory\n\nHint: use fewer rows or columns.", file=sys.stderr)
-        return 2
+        return complain("the log does not fit into memory", "use fewer rows or columns.")
     except Exception as error:
         if os.environ.get("PODIUM_DEBUG"):
             raise
-        what = f"{type(error).__name__}: {error}"
         hint = "this is a fault of podium, not of your log; PODIUM_DEBUG=1 shows where it happened."
-        print(f"podium: {printable(what)}\n\nHint: {hint}", file=sys.stderr)
-        return 2
+        return complain(printable(f"{type(error).__name__}: {error}"), hint)
+
+
+def complain(message: str, hint: str = "") -> int:
+    """Say what is wrong, and return the exit code for it."""
+    text = f"podium: {message}" + (f"\n\nHint: {hint}" if hint else "")
+    print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
+    return 2
 
 
 def drop_output() -> None:

@@ -116,16 +116,14 @@ class ContinuousLog:
 
     def smoothed(self, chosen: Floats, kernel: str, bandwidth: Floats) -> Floats:
         """(N,) the density of the logged action under a policy that draws around what it chooses."""
-        density: Floats = (KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1)
-        return density
+        return np.asarray((KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1))
 
     def bandwidths(self, bandwidth: Any, kernel: str = "epanechnikov") -> Floats:
         """(d,) the bandwidth of every coordinate; by default Silverman's rule on the logged actions."""
         if bandwidth is None:
             spread = self.actions.std(axis=0)
             varies = spread > 1e-12 * np.abs(self.actions).max(axis=0)  # equal actions miss their mean by a bit
-            found: Floats = np.where(varies, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
-            return found
+            return np.where(varies, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
         try:
             array = np.asarray(bandwidth, dtype=np.float64)
         except (TypeError, ValueError):
@@ -184,14 +182,14 @@ class ContinuousLog:
         """The table of estimates alone; see `evaluate`."""
         made, chosen, notes = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
         known = baseline_at(baseline, self.log, self.actions, chosen, seed)
-        found = evaluate(self.log, made, estimators, known, seed=seed)
-        methods, warnings = find_estimators(estimators), found.warnings
+        estimates = evaluate(self.log, made, estimators, known, seed=seed)
+        methods, warnings = find_estimators(estimators), estimates.warnings
         modelled = isinstance(known, KnownAverages) and any(m.uses_baseline and not m.is_score for m in methods)
         if modelled and any(not m.uses_baseline for m in methods):  # which do not estimate the same
             warnings = (*warnings, Fact("model at chosen actions, warning"))
-        settings = {**found.settings, **self.smoothing(kernel, bandwidth), "notes": notes}
-        reasons = {method: in_densities(reason) for method, reason in found.unavailable.items()}
-        return replace(found, settings=settings, unavailable=reasons, warnings=warnings)
+        settings = {**estimates.settings, **self.smoothing(kernel, bandwidth), "notes": notes}
+        reasons = {method: in_densities(reason) for method, reason in estimates.unavailable.items()}
+        return replace(estimates, settings=settings, unavailable=reasons, warnings=warnings)
 
     def smoothing(self, kernel: str, bandwidth: Any) -> dict[str, Any]:
         """What the settings of an answer say of the kernel."""

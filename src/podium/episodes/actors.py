@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.adapters.sb3 import is_discrete, is_model, load_model
+from podium.adapters.sb3 import is_discrete, load_model
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, listed
 from podium.data.facts import Fact
@@ -79,7 +79,7 @@ def as_actor(name: str, policy: Any) -> Actor:
     density = getattr(policy, "log_prob", None)
     space = getattr(policy, "action_space", None)
     bounds = None if space is None or is_discrete(space) else bounds_of(space)
-    if is_model(policy) or hasattr(policy, "predict"):
+    if hasattr(policy, "predict"):
         if is_discrete(space) and density is None:
             bounds_of(space)  # says that the proxy is for continuous actions
         return Actor(name, batch_predict(policy), density, bounds)
@@ -114,11 +114,11 @@ def who_acted(
         return None, []
     others = {id(x): x for x in who if x is not None and not isinstance(x, str)}
     made = {key: x if isinstance(x, Actor) else as_actor("behavior", x) for key, x in others.items()}
-    found = [made.get(id(x)) or candidates.get(x) for x in who]
-    acted = [actor for actor in found if actor is not None]
+    actors = [made.get(id(x)) or candidates.get(x) for x in who]
+    acted = [actor for actor in actors if actor is not None]
     if len(acted) == len(who):
         return acted, []
-    strange = listed(sorted({str(x) for x, actor in zip(who, found, strict=True) if actor is None}))
+    strange = listed(sorted({str(x) for x, actor in zip(who, actors, strict=True) if actor is None}))
     if behavior is None:
         return None, [Fact("actors unknown", policies=strange)]
     raise PodiumError(
@@ -202,4 +202,4 @@ class Answers:
 def same(a: Floats, b: Floats | None) -> bool:
     if b is None or a.size != b.size:
         return False
-    return np.allclose(a.reshape(-1), b.reshape(-1), rtol=CLOSE, atol=CLOSE, equal_nan=True)
+    return np.allclose(a.ravel(), b.ravel(), rtol=CLOSE, atol=CLOSE, equal_nan=True)

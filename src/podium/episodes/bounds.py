@@ -55,11 +55,10 @@ class Bounds:
         return np.clip(actions, self.low, self.high)
 
     def matches(self, other: Bounds) -> bool:
-        return (
-            len(self.low) == len(other.low)
-            and not (self.outside(other.low) | other.outside(self.low)).any()
-            and (not (self.outside(other.high) | other.outside(self.high)).any())
-        )
+        if len(self.low) != len(other.low):
+            return False
+        pairs = ((self, other.low), (self, other.high), (other, self.low), (other, self.high))
+        return not any(bounds.outside(end).any() for bounds, end in pairs)
 
     def spread(self, d: int) -> Bounds:
         """The same bounds for each of d coordinates, where one pair was given for all."""

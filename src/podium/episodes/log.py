@@ -21,7 +21,7 @@ from podium.episodes.actors import Actor, as_actor, who_acted
 from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.interactions import Interactions, as_interactions, without_steps
 from podium.episodes.proxy import Coordinates, log_proxy
-from podium.episodes.recordings import as_episodes, refuse_steps
+from podium.episodes.recordings import as_episodes, check_steps, refuse_steps
 from podium.episodes.trajectories import trajectory_terms
 from podium.estimates.estimators import EPISODIC, find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
@@ -42,12 +42,8 @@ class EpisodeLog:
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        h = self.horizon
-        if h is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or h < 1):
-            raise PodiumError(
-                f"horizon must be a whole number from 1 on; it is {show_value(h)}",
-                hint="use horizon=100 for the first 100 steps; None for whole episodes.",
-            )
+        if self.horizon is not None:
+            check_steps("horizon", self.horizon, "use horizon=100 for the first 100 steps; None for whole episodes.")
         if self.probabilities not in PROBABILITIES:
             raise PodiumError(
                 f"probabilities must be 'auto', 'proxy' or 'density'; it is {self.probabilities!r}",
@@ -243,12 +239,12 @@ class EpisodeLog:
     ) -> Estimates:
         """The table of estimates alone: importance sampling by default; `options` are those of `podium.evaluate`."""
         made = self.interactions(policies, behavior)
-        found = evaluate(made.log, made.policies, find_estimators(estimators, episodes=True), **options)
-        settings = {**found.settings, "gamma": float(self.gamma), "notes": self._discounts()}
-        reasons = dict(found.unavailable)
+        estimates = evaluate(made.log, made.policies, find_estimators(estimators, episodes=True), **options)
+        settings = {**estimates.settings, "gamma": float(self.gamma), "notes": self._discounts()}
+        reasons = dict(estimates.unavailable)
         if made.lacking:
             reasons |= {name: f"{name} {made.lacking}" for name in reasons if name in EPISODIC}
-        return replace(found, settings=settings, unavailable=reasons)
+        return replace(estimates, settings=settings, unavailable=reasons)
 
     def _measure(self, actors: Sequence[Actor]) -> tuple[Any, list[Fact]]:
         """How sequences get their probabilities, the same way for all, and what to say of it."""

@@ -133,6 +133,11 @@ def step_propensities(values: Any, actions: NDArray[Any]) -> Floats:
     return p
 
 
+def check_steps(what: str, value: Any, hint: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise PodiumError(f"{what} must be a whole number from 1 on; it is {show_value(value)}", hint=hint)
+
+
 def size(array: NDArray[Any]) -> int:
     return len(array) if array.ndim else 0
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, seeded
-from podium.data.errors import MissingExtra, PodiumError, show_value
+from podium.data.errors import MissingExtra, PodiumError
 from podium.episodes.actors import batch_predict, load_spec
 from podium.episodes.bounds import bounds_of
-from podium.episodes.recordings import Episode
+from podium.episodes.recordings import Episode, check_steps
 
 
 def record(
@@ -25,7 +25,7 @@ def record(
     name: str | None = None,
     deterministic: bool = False,
 ) -> list[Episode]:
-    """Let a policy act in an environment and keep what happened.
+    """Let a policy act in an environment and keep what happened, with the actions inside the environment's bounds.
 
     Parameters
     ----------
@@ -36,14 +36,9 @@ def record(
     seed : of the environment and of a model's exploration; the same seed gives the same episodes
     name : of the policy, kept as `Episode.behavior`
     deterministic : without a model's exploration; a log should have it
-
-    Returns
-    -------
-    Episodes with the actions as the environment got them: inside its bounds.
     """
-    for what, value in (("episodes", episodes), ("horizon", 1 if horizon is None else horizon)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise PodiumError(f"{what} must be a whole number from 1 on; it is {show_value(value)}", hint="use 100.")
+    check_steps("episodes", episodes, "use 100.")
+    check_steps("horizon", 1 if horizon is None else horizon, "use 100.")
     if isinstance(policy, str):
         policy = load_spec(policy)
     if isinstance(env, str):
@@ -59,7 +54,7 @@ def record(
     bounds = None if is_discrete(env.action_space) else bounds_of(env.action_space)
     act = single_action(policy, deterministic)
     seeds = np.random.SeedSequence(seed).generate_state(episodes + 1)
-    found = []
+    recorded = []
     with seeded(policy, int(seeds[-1])):
         for number in range(episodes):
             observation, _ = env.reset(seed=int(seeds[number]))
@@ -80,10 +75,10 @@ def record(
                 rewards.append(float(reward))
                 if truncated:
                     break
-            found.append(
+            recorded.append(
                 Episode(np.array(observations), np.array(actions), np.array(rewards), terminated, name, bounds)
             )
-    return found
+    return recorded
 
 
 def single_action(policy: Any, deterministic: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:

@@ -43,19 +43,16 @@ def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Flo
     """
     logs = np.cumsum(log_ratios, axis=1)
     returns = rewards.sum(axis=1)
-    found: dict[str, Floats] = {}
+    terms: dict[str, Floats] = {}
     if logs[:, -1].max() <= np.log(LARGEST):
-        found["TIS"] = np.exp(logs[:, -1]) * returns
+        terms["TIS"] = np.exp(logs[:, -1]) * returns
     if logs.max() <= np.log(LARGEST):
-        found["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
+        terms["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
     effective: dict[str, float] = {}
-    for name, made in (
-        ("WIS", self_normalized(logs[:, -1:], returns[:, None])),
-        ("PDWIS", self_normalized(logs, rewards)),
-    ):
-        if made is not None:
-            found[name], effective[name] = made
-    return found, effective
+    for name, weights, gains in (("WIS", logs[:, -1:], returns[:, None]), ("PDWIS", logs, rewards)):
+        if (made := self_normalized(weights, gains)) is not None:
+            terms[name], effective[name] = made
+    return terms, effective
 
 
 def self_normalized(logs: Floats, rewards: Floats) -> tuple[Floats, float] | None:

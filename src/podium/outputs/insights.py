@@ -215,13 +215,10 @@ class Insights:
     @cached_property
     def weights(self) -> dict[str, Floats]:
         """Policy -> QUANTILES of its weights pi/p, or pi without propensities, relative to their mean."""
-        p = self.sample.propensities
-        found = {}
-        for policy in self.basis.policies:
-            weight = policy.logged if p is None else policy.logged / p
-            mean = float(weight.mean())
-            found[policy.name] = np.quantile(weight / mean if mean > 0 else weight, QUANTILES)
-        return {name: found[name] for name in self.result.ranking}
+        p = 1.0 if self.sample.propensities is None else self.sample.propensities
+        weights = {policy.name: policy.logged / p for policy in self.basis.policies}
+        relative = {name: w / w.mean() if w.mean() > 0 else w for name, w in weights.items()}
+        return {name: np.quantile(relative[name], QUANTILES) for name in self.result.ranking}
 
     def states(self, a: str, b: str) -> StateDifferences:
         """Two policies state by state, by the method behind the scores."""

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from podium.data.log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-
-class CodedLog(Protocol):
-    """The part of a log that `check_assumption` reads."""
-
-    @property
-    def state_codes(self) -> NDArray[Any]: ...
-    @property
-    def n_states(self) -> int: ...
-    @property
-    def state_labels(self) -> Sequence[Any]: ...
-    @property
-    def action_codes(self) -> NDArray[Any]: ...
-    @property
-    def action_space(self) -> Sequence[Any]: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +79,7 @@ class AssumptionCheck:
         return plain | lists | labels
 
 
-def check_assumption(log: CodedLog) -> AssumptionCheck:
+def check_assumption(log: Log) -> AssumptionCheck:
     r"""How far a log is from the uniform action sets that Theorems 1 to 3 assume (eq. hist_assumption).
 
     Works on distinct (state, action) rows, as LDE does. With D of them, m_s in state s, c_a states in which
@@ -111,15 +98,8 @@ def check_assumption(log: CodedLog) -> AssumptionCheck:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> log = SimpleNamespace(
-    ...     state_codes=np.array([0, 0, 1, 1, 2]),
-    ...     n_states=3,
-    ...     state_labels=("home", "work", "car"),
-    ...     action_codes=np.array([0, 0, 0, 1, 0]),
-    ...     action_space=("call", "mail", "none"),
-    ... )
-    >>> check = check_assumption(log)
+    >>> states, actions = ["home", "home", "work", "work", "car"], ["call", "call", "call", "mail", "call"]
+    >>> check = check_assumption(Log(states, actions, np.zeros(5), action_space=("call", "mail", "none")))
     >>> check.distinct_rows, check.never_observed
     (4, ('none',))
     >>> round(check.tv, 3), round(check.expected_tv, 3)
@@ -197,8 +177,8 @@ def _mean_absolute_deviation(chances: NDArray[np.float64], counts: NDArray[np.in
     length = min(int(counts.sum()), math.ceil(mean) + half) - first + 1
     turn = np.exp(-2j * np.pi * np.arange(length) / length)
     transform = np.ones(length, dtype=np.complex128)
-    for chance, count in zip(chances, counts, strict=True):
-        transform *= (1.0 - chance + chance * turn) ** int(count)
+    for p, count in zip(chances, counts, strict=True):
+        transform *= (1.0 - p + p * turn) ** int(count)
     probabilities = np.fft.ifft(transform).real
     support = np.arange(first, first + length)
     return float(np.abs(support - mean) @ probabilities[support % length])

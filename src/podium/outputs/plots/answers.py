@@ -9,20 +9,7 @@ import numpy as np
 from podium.data.columns import descending
 from podium.outputs.display import percent, rank_range, whole_percent
 from podium.outputs.insights import insights_of
-from podium.outputs.plots.canvas import (
-    DASHES,
-    MARKERS,
-    Theme,
-    canvas,
-    columns_on_top,
-    figure_of,
-    label_x,
-    names_beside,
-    say,
-    short_numbers,
-    short_texts,
-    title,
-)
+from podium.outputs.plots.canvas import DASHES, MARKERS, Canvas, Theme, short_numbers, short_texts
 from podium.outputs.report.charts import MARKS
 
 if TYPE_CHECKING:
@@ -48,8 +35,9 @@ def ranking(
     comparison = insights.result
     anchor = against or insights.anchor
     names = comparison.ranking
-    ax, theme = canvas(ax, 8, 1.3 + 0.34 * len(names), style)
-    short = names_beside(ax, names)
+    page = Canvas.on(ax, 8, 1.3 + 0.34 * len(names), style)
+    ax, theme = page.ax, page.theme
+    short = page.names(names)
     colours = {"better": theme.up, "worse": theme.down, "cannot tell": theme.open}
     ax.axvline(0, color=theme.soft, linewidth=1)
     for y, policy in enumerate(comparison.policies):
@@ -66,13 +54,13 @@ def ranking(
             face = colour if decided else theme.paper
             ax.plot(pair.difference, y, marker, color=colour, markerfacecolor=face, markersize=7.5, markeredgewidth=1.6)
             says += f"   {MARKS[pair.verdict]} {pair.verdict} {percent(pair.p_better)}"
-        ax.annotate(says, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=8.5, color=theme.ink)
+        page.beside(y, says)
     ax.grid(axis="x", color=theme.rule, linewidth=0.7)
     short_numbers(ax.xaxis)
     side = "left" if comparison.settings["lower_is_better"] else "right"
-    label_x(ax, theme, f"difference in reward to {short[anchor]}, {comparison.level_text} interval; {side} is better")
-    title(ax, theme, f"Against {short[anchor]}")
-    return figure_of(ax)
+    page.labels(f"difference in reward to {short[anchor]}, {comparison.level_text} interval; {side} is better")
+    page.title(f"Against {short[anchor]}")
+    return page.figure
 
 
 def pairs(result: Comparison | Insights, ax: Axes | None = None, *, style: str = "light") -> Figure:
@@ -83,8 +71,9 @@ def pairs(result: Comparison | Insights, ax: Axes | None = None, *, style: str =
     comparison = insights.result
     names = insights.shown
     cell = 0.5 if len(names) <= MOST_NUMBERS else 0.22
-    ax, theme = canvas(ax, 3.4 + cell * len(names), 1.7 + cell * len(names), style)
-    names_beside(ax, names)
+    page = Canvas.on(ax, 3.4 + cell * len(names), 1.7 + cell * len(names), style)
+    ax, theme = page.ax, page.theme
+    page.names(names)
     ax.set_xlim(-0.5, len(names) - 0.5)
     looks = cell_looks(theme)
     for y, a in enumerate(names):
@@ -98,22 +87,17 @@ def pairs(result: Comparison | Insights, ax: Axes | None = None, *, style: str =
             ax.add_patch(box)
             if len(names) <= MOST_NUMBERS:
                 backing = {"facecolor": theme.paper, "edgecolor": "none", "pad": 1.6} if hatch else None
-                ax.text(
-                    x, y, whole_percent(pair.p_better), ha="center", va="center", fontsize=8.5, color=ink, bbox=backing
-                )  # fmt: skip
+                page.write(x, y, whole_percent(pair.p_better), color=ink, bbox=backing)
     every = 1 if len(names) <= 25 else 5
     ax.set_xticks(range(0, len(names), every), [str(n + 1) for n in range(0, len(names), every)])
-    columns_on_top(ax)
-    title(ax, theme, "P(row is better than column), in %")
+    page.columns_on_top()
+    page.title("P(row is better than column), in %")
     keys = [
         Patch(facecolor=face, edgecolor=theme.hatch, hatch=hatch, label=verdict)
         for verdict, (face, _, hatch) in looks.items()
     ]
-    ax.legend(
-        handles=keys, loc="upper left", bbox_to_anchor=(0, -0.01), ncols=3, frameon=False, fontsize=8.5,
-        labelcolor=theme.ink, handlelength=1.4, columnspacing=1.2,
-    )  # fmt: skip
-    return figure_of(ax)
+    page.legend(handles=keys, bbox_to_anchor=(0, -0.01), ncols=3, handlelength=1.4, columnspacing=1.2)
+    return page.figure
 
 
 def cell_looks(theme: Theme) -> dict[str, tuple[str, str, str | None]]:
@@ -135,8 +119,9 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
     table = {m: [p.estimates[m] for p in comparison.policies] for m in insights.methods}
     known = {m: np.array(v, dtype=float) for m, v in table.items() if None not in v}
     names = comparison.ranking
-    ax, theme = canvas(ax, 8, 1.3 + 0.32 * len(names), style)
-    short = names_beside(ax, names)
+    page = Canvas.on(ax, 8, 1.3 + 0.32 * len(names), style)
+    ax, theme = page.ax, page.theme
+    short = page.names(names)
     order = {m: place_of(sign * v) for m, v in known.items()}
     special = {comparison.best: 0, insights.reference or names[-1]: 1}
     for k, name in enumerate(names):
@@ -147,18 +132,16 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
             linewidth=1.2 if line is None else 2.6, marker=MARKERS[2 if line is None else line], markersize=5,
             linestyle="-" if line is None else DASHES[line], zorder=2 if line is None else 3, clip_on=False,
         )  # fmt: skip
-        ax.annotate(
-            short[name], (len(known) - 1, places[-1]), xytext=(9, 0), textcoords="offset points", va="center",
-            fontsize=9 if len(names) <= 30 else 7, color=theme.ink,
-        )  # fmt: skip
+        size = 9 if len(names) <= 30 else 7
+        page.note(short[name], (len(known) - 1, places[-1]), (9, 0), va="center", fontsize=size)
     ax.set_xlim(-0.1, max(0.9, len(known) - 0.9))
     labels = [m + ("\n(ranks)" if m == main else "") for m in known]
     ax.set_xticks(range(len(known)), labels)
-    columns_on_top(ax)
-    title(ax, theme, "Rank by each method")
+    page.columns_on_top()
+    page.title("Rank by each method")
     if comparison.unavailable:
-        label_x(ax, theme, "not available: " + ", ".join(comparison.unavailable))
-    return figure_of(ax)
+        page.labels("not available: " + ", ".join(comparison.unavailable))
+    return page.figure
 
 
 def place_of(values: Any) -> list[int]:
@@ -176,18 +159,18 @@ def states(
     a, b = a or insights.result.best, b or insights.rival
     insights.result.pair(a, b)  # names the policies there are
     view = insights.states(a, b)
-    ax, theme = canvas(ax, 7, 3, style)
+    page = Canvas.on(ax, 7, 3, style)
+    ax, theme = page.ax, page.theme
     short = short_texts([a, b], 24)
-    title(ax, theme, f"{short[a]} against {short[b]}, state by state")
+    page.title(f"{short[a]} against {short[b]}, state by state")
     if len(view.labels) == 1:
-        return say(ax, theme, "the log has one state")
+        return page.say("the log has one state")
     colours = {"up": theme.up, "down": theme.down, "tie": theme.open}
     for low, high, rows, kind in view.bars():
         look: dict[str, Any] = {"color": colours[kind], "hatch": "////" if kind == "down" else None}
         ax.bar((low + high) / 2, rows, 0.92 * (high - low), edgecolor=theme.paper, linewidth=0, **look)
     ax.axvline(0, color=theme.soft, linewidth=1)
     short_numbers(ax.xaxis)
-    ax.set_ylabel("rows", color=theme.soft, fontsize=9)
     gap = f"{short[a]} − {short[b]} in a state,"
-    label_x(ax, theme, gap + ("\n" if len(gap) > 40 else " ") + f"{view.unit}, by {view.method}")
-    return figure_of(ax)
+    page.labels(gap + ("\n" if len(gap) > 40 else " ") + f"{view.unit}, by {view.method}", "rows")
+    return page.figure

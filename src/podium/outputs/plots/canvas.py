@@ -71,49 +71,80 @@ def theme_of(style: str) -> Theme:
     return THEMES[style]
 
 
-def canvas(ax: Axes | None, width: float, height: float, style: str) -> tuple[Axes, Theme]:
-    """The axes to draw on, dressed; a new figure where none are given."""
-    theme = theme_of(style)
-    if ax is None:
-        figure = Picture(figsize=(max(width, 6.0), min(height, 40.0)), layout="constrained", facecolor=theme.paper)
-        ax = figure.add_subplot()
-    dress(ax, theme)
-    return ax, theme
+@dataclass(frozen=True)
+class Canvas:
+    """Axes to draw on, with the colours of a style."""
 
+    ax: Axes
+    theme: Theme
 
-def dress(ax: Axes, theme: Theme) -> None:
-    ax.set_facecolor(theme.paper)
-    for side, spine in ax.spines.items():
-        spine.set_visible(side == "bottom")
-        spine.set_color(theme.soft)
-    ax.tick_params(colors=theme.soft, labelcolor=theme.ink, labelsize=9, length=3, left=False)
-    ax.grid(False)
-    ax.set_axisbelow(True)
+    @classmethod
+    def on(cls, ax: Axes | None, width: float, height: float, style: str) -> Canvas:
+        """The given axes, dressed; those of a new figure where none are given."""
+        theme = theme_of(style)
+        if ax is None:
+            figure = Picture(figsize=(max(width, 6.0), min(height, 40.0)), layout="constrained", facecolor=theme.paper)
+            ax = figure.add_subplot()
+        ax.set_facecolor(theme.paper)
+        for side, spine in ax.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set_color(theme.soft)
+        ax.tick_params(colors=theme.soft, labelcolor=theme.ink, labelsize=9, length=3, left=False)
+        ax.grid(False)
+        ax.set_axisbelow(True)
+        return cls(ax, theme)
 
+    @property
+    def figure(self) -> Figure:
+        figure = self.ax.get_figure(root=True)
+        assert figure is not None
+        return figure
 
-def title(ax: Axes, theme: Theme, text: str) -> None:
-    ax.set_title(text, loc="left", fontsize=10.5, fontweight="bold", color=theme.ink, pad=8)
+    def title(self, text: str) -> None:
+        self.ax.set_title(text, loc="left", fontsize=10.5, fontweight="bold", color=self.theme.ink, pad=8)
 
+    def labels(self, x: str, y: str = "") -> None:
+        """What the axes show."""
+        self.ax.set_xlabel(x, color=self.theme.soft, fontsize=9)
+        if y:
+            self.ax.set_ylabel(y, color=self.theme.soft, fontsize=9)
 
-def say(ax: Axes, theme: Theme, text: str) -> Figure:
-    """Why there is nothing to draw, in place of it."""
-    ax.text(0.5, 0.5, text, ha="center", color=theme.soft, transform=ax.transAxes)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    return figure_of(ax)
+    def names(self, names: Sequence[str], most: int = LONG) -> dict[str, str]:
+        """Names down the left side, first on top; each as it is written."""
+        short = short_texts(names, most)
+        self.ax.set_yticks(range(len(names)), [short[n] for n in names], fontsize=9 if len(names) <= 30 else 7)
+        self.ax.set_ylim(len(names) - 0.5, -0.5)
+        return short
 
+    def write(self, x: float, y: float, text: str, **look: Any) -> None:
+        """A text in the middle of a cell, unless its look says otherwise."""
+        self.ax.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": 8.5, "color": self.theme.ink, **look})
 
-def label_x(ax: Axes, theme: Theme, text: str) -> None:
-    ax.set_xlabel(text, color=theme.soft, fontsize=9)
+    def note(self, text: str, place: tuple[float, float], shift: tuple[float, float], **look: Any) -> None:
+        """A text so many points away from a place."""
+        look = {"textcoords": "offset points", "fontsize": 8.5, "color": self.theme.ink, **look}
+        self.ax.annotate(text, place, xytext=shift, **look)
 
+    def beside(self, y: float, text: str) -> None:
+        """A text to the right of the axes."""
+        self.write(1.02, y, text, ha="left", transform=self.ax.get_yaxis_transform())
 
-def names_beside(ax: Axes, names: Sequence[str], most: int = LONG) -> dict[str, str]:
-    """Names down the left side, first on top; each as it is written."""
-    short = short_texts(names, most)
-    size = 9 if len(names) <= 30 else 7
-    ax.set_yticks(range(len(names)), [short[n] for n in names], fontsize=size)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    return short
+    def legend(self, **look: Any) -> None:
+        """The key, below the axes."""
+        self.ax.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=self.theme.ink, **look)
+
+    def columns_on_top(self) -> None:
+        """The labels of columns above a table, which has no axis below."""
+        self.ax.xaxis.tick_top()
+        self.ax.tick_params(top=False)
+        self.ax.spines["bottom"].set_visible(False)
+
+    def say(self, text: str) -> Figure:
+        """Why there is nothing to draw, in place of it."""
+        self.ax.text(0.5, 0.5, text, ha="center", color=self.theme.soft, transform=self.ax.transAxes)
+        self.ax.set_xticks([])
+        self.ax.set_yticks([])
+        return self.figure
 
 
 def short_texts(names: Sequence[str], most: int = LONG) -> dict[str, str]:
@@ -123,12 +154,8 @@ def short_texts(names: Sequence[str], most: int = LONG) -> dict[str, str]:
 def plain(text: str, most: int = 200) -> str:
     """A text as it stands: no mathematics between dollars, and a box for what no font at hand can show."""
     known = characters()
-    shown = "".join(c if ord(c) in known or c == "\n" else "□" for c in shorten_lines(text, most))
-    return shown.replace("$", r"\$")
-
-
-def shorten_lines(text: str, most: int) -> str:
-    return "\n".join(shorten(line, most) for line in text.split("\n"))
+    short = "\n".join(shorten(line, most) for line in text.split("\n"))
+    return "".join(c if ord(c) in known or c == "\n" else "□" for c in short).replace("$", r"\$")
 
 
 @lru_cache(maxsize=4)
@@ -150,13 +177,6 @@ def characters() -> frozenset[int]:
     return frozenset().union(*(charmap(family) for family in families))
 
 
-def columns_on_top(ax: Axes) -> None:
-    """The labels of columns above a table, which has no axis below."""
-    ax.xaxis.tick_top()
-    ax.tick_params(top=False)
-    ax.spines["bottom"].set_visible(False)
-
-
 def short_numbers(axis: Any) -> None:
     """Axis numbers as the report writes them."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -164,9 +184,3 @@ def short_numbers(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(6))
     write: Callable[[float, Any], str] = lambda value, _: tick_text(float(f"{value:.6g}"))  # noqa: E731
     axis.set_major_formatter(FuncFormatter(write))
-
-
-def figure_of(ax: Axes) -> Figure:
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return figure

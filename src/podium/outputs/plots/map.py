@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podium.comparison.spectrum import WEIGHTINGS, Place, Spectrum, spectrum_of
 from podium.outputs.insights import insights_of
-from podium.outputs.plots.canvas import canvas, columns_on_top, figure_of, label_x, plain, short_texts, title
+from podium.outputs.plots.canvas import Canvas, Theme, plain, short_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,19 +33,20 @@ def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *
     """
     if isinstance(result, Spectrum):
         reference = next((p for p in result.places if p.estimator == "DRE"), result.places[0])
-        found, names, by = result, reference.ranking, reference.estimator
+        methods, names, by = result, reference.ranking, reference.estimator
     else:
         comparison = insights_of(result).result
-        found, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
-    columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in found.places)]
-    baselines = list(dict.fromkeys(p.baseline for p in found.places))
+        methods, names, by = spectrum_of(comparison), comparison.ranking, "the comparison"
+    columns = [w for w in WEIGHTINGS if any(p.weighting == w for p in methods.places)]
+    baselines = list(dict.fromkeys(p.baseline for p in methods.places))
     cells: dict[tuple[str, str], list[Place]] = {}
-    for p in found.places:
+    for p in methods.places:
         cells.setdefault((p.baseline, p.weighting), []).append(p)
     tall = [max(len(cells.get((b, c), ())) for c in columns) for b in baselines]
     shown = names[:MOST]
     numbers = {name: n + 1 for n, name in enumerate(shown)}
-    ax, theme = canvas(ax, 2.4 * len(columns) + 1.2, 1.9 + 0.36 * sum(tall) + 0.2 * len(tall), style)
+    page = Canvas.on(ax, 2.4 * len(columns) + 1.2, 1.9 + 0.36 * sum(tall) + 0.2 * len(tall), style)
+    ax, theme = page.ax, page.theme
     from matplotlib.patches import Rectangle
 
     y, middles = 0.0, []
@@ -54,31 +55,31 @@ def spectrum(result: Spectrum | Comparison | Insights, ax: Axes | None = None, *
             ax.add_patch(Rectangle((x + 0.02, y + 0.05), 0.96, height + 0.4, fill=False, edgecolor=theme.rule))
             for line, place in enumerate(cells.get((baseline, column), ())):
                 at = y + 0.75 + line
-                ax.text(x + 0.06, at, plain(place.estimator), va="center", fontsize=8.5, color=theme.ink)
+                page.write(x + 0.06, at, plain(place.estimator), ha="left")
                 order = [name for name in place.ranking if name in numbers]
                 step = min(0.085, 0.5 / max(len(order), 1))
                 for k, name in enumerate(order):
-                    same = shown[k] == name
-                    box = {
-                        "boxstyle": "circle,pad=0.18" if same else "square,pad=0.22",
-                        "facecolor": theme.up if same else theme.paper,
-                        "edgecolor": theme.up if same else theme.down,
-                    }
-                    ink = theme.paper if same else theme.ink
-                    ax.text(
-                        x + 0.46 + step * k, at, str(numbers[name]), ha="center", va="center", fontsize=7, color=ink,
-                        bbox=box,
-                    )  # fmt: skip
+                    look = badge(theme, shown[k] == name)
+                    page.write(x + 0.46 + step * k, at, str(numbers[name]), fontsize=7, **look)
         middles.append(y + 0.25 + height / 2)
         y += height + 0.6
     ax.set_yticks(middles, ["no baseline" if b == "-" else f"baseline {plain(b)}" for b in baselines])
     ax.set_ylim(y, 0)
     ax.set_xticks([x + 0.5 for x in range(len(columns))], [LABELS[c] for c in columns])
     ax.set_xlim(0, len(columns))
-    columns_on_top(ax)
-    title(ax, theme, "The order by every method, best first")
+    page.columns_on_top()
+    page.title("The order by every method, best first")
     short = short_texts(shown, 24)
     key = "   ".join(f"{numbers[name]} {short[name]}" for name in shown)
     more = f"   and {len(names) - MOST} more" if len(names) > MOST else ""
-    label_x(ax, theme, f"{key}{more}\nfilled circle: at the place that {by} gives it; square: elsewhere")
-    return figure_of(ax)
+    page.labels(f"{key}{more}\nfilled circle: at the place that {by} gives it; square: elsewhere")
+    return page.figure
+
+
+def badge(theme: Theme, same: bool) -> dict[str, Any]:
+    """How a number looks: in a filled circle at the same place, else in a hollow square."""
+    shape, face, edge = (
+        ("circle,pad=0.18", theme.up, theme.up) if same else ("square,pad=0.22", theme.paper, theme.down)
+    )
+    box = {"boxstyle": shape, "facecolor": face, "edgecolor": edge}
+    return {"color": theme.paper if same else theme.ink, "bbox": box}

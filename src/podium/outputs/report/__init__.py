@@ -35,6 +35,9 @@ CONTENT_SECURITY_POLICY = (
 )
 """What the page may do: run its own two constant blocks and nothing else. It holds for every report."""
 
+SECTIONS = (
+    sections.ranking, sections.pairs, sections.trust, sections.states, sections.method, sections.data,
+)  # fmt: skip
 CONTENTS = {
     "ranking": "Ranking", "pairs": "Pairs", "trust": "Trust", "states": "States", "method": "Method", "data": "Data",
     "reproduce": "Reproduce",
@@ -60,15 +63,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
     """
     insights = insights_of(result, difference)
     verdict = answer(insights)
-    main = [
-        sections.ranking(insights),
-        sections.pairs(insights),
-        sections.trust(insights),
-        sections.states(insights),
-        sections.method(insights),
-        sections.data(insights),
-        sections.reproduce(insights, command, source),
-    ]
+    main = [section(insights) for section in SECTIONS]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -85,7 +80,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         tag("header", masthead(insights), tag("h1", verdict.sentence),
             [tag("p", line, class_="deck") for line in verdict.details], contradiction(insights),
             tag("nav", contents, aria_label="Contents")),
-        tag("main", main, id="main"),
+        tag("main", main, sections.reproduce(insights, command, source), id="main"),
         tag("footer", tag("p", "Made by podium. Probabilities hold if the assumptions do.")),
         tag("div", id="tip", hidden=True, aria_hidden="true"),
         data_block("data-block", sections.pair_data(insights)),

@@ -22,8 +22,8 @@ def at(place: float) -> str:
     return f"{place:.2f}%"
 
 
-def figure(caption: str, *content: Any, kind: str = "", label: str | None = None) -> Markup:
-    return tag("figure", tag("figcaption", caption), *content, class_=kind or None, aria_label=label)
+def figure(caption: str, *content: Any, kind: str = "") -> Markup:
+    return tag("figure", tag("figcaption", caption), *content, class_=kind or None)
 
 
 def grid(x: Scale, marks: Sequence[float], height: str = "100%", strong: float | None = 0.0) -> list[Markup]:
@@ -85,19 +85,18 @@ def forest(insights: Insights) -> Markup:
         f"Difference to {short[anchor]}, with {result.level_text} interval and the probability of being better. "
         "The number before a name is its rank, or the ranks that the verdicts leave possible."
     )
-    last = tag("li", axis(x, marks, [tick_text(v) for v in marks], label), class_="row axis-row", aria_hidden="true")
-    return figure(caption, tag("ol", lines, last, class_="strips"), kind="forest")
+    return strips(caption, lines, axis(x, marks, [tick_text(v) for v in marks], label), "forest")
+
+
+def strips(caption: str, lines: Sequence[Markup], below: Markup, kind: str) -> Markup:
+    """A chart with a line for each policy, and its axis below."""
+    last = tag("li", below, class_="row axis-row", aria_hidden="true")
+    return figure(caption, tag("ol", lines, last, class_="strips"), kind=kind)
 
 
 def row(rank: str | None, name: str, drawn: Markup, says: Markup, kind: str) -> Markup:
-    return tag(
-        "li",
-        None if rank is None else tag("span", rank, class_="rank"),
-        tag("span", name_of(name), class_="who"),
-        drawn,
-        says,
-        class_=f"row {kind}",
-    )
+    place = None if rank is None else tag("span", rank, class_="rank")
+    return tag("li", place, tag("span", name_of(name), class_="who"), drawn, says, class_=f"row {kind}")
 
 
 def signed(value: float) -> str:
@@ -133,14 +132,10 @@ def matrix(insights: Insights) -> Markup:
             )  # fmt: skip
             cells.append(tag("td", button))
         lines.append(tag("tr", cells))
-    table = tag(
-        "table",
-        tag("caption", "How sure is it that the row is better than the column, in %?"),
-        tag("thead", tag("tr", head)),
-        tag("tbody", lines),
-        class_="matrix" + (" dense" if len(names) > 12 else ""),
-    )
-    keys = "".join(f"{MARKS[v]} {v}   " for v in MARKS).rstrip()
+    caption = tag("caption", "How sure is it that the row is better than the column, in %?")
+    kind = "matrix dense" if len(names) > 12 else "matrix"
+    table = tag("table", caption, tag("thead", tag("tr", head)), tag("tbody", lines), class_=kind)
+    keys = "   ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     how = tag("span", " Choose a cell, or move with the arrow keys, to see what drives the pair.", class_="how")
     key = tag("p", f"{keys}.", how, class_="note")
     return tag("div", tag("div", table, class_="scroll"), key, class_="overview")
@@ -184,12 +179,10 @@ def weights(insights: Insights) -> Markup:
         tip = f"{short[name]}: median weight {number(float(q[2]), 2)}, largest {number(float(q[5]), 1)}"
         says = tag("span", tag("b", number(effective[name], 0)), tag("i", " effective rows"), class_="says")
         lines.append(row(None, short[name], strip(x, marks, shapes, tip), says, ""))
-    texts = [tick_text(10.0**m) for m in marks]
     known = insights.result.log.knows != "none"
     label = f"weight {'π/p' if known else 'π (no propensities)'} of a row, relative to the average"
-    last = tag("li", axis(x, marks, texts, label), class_="row axis-row", aria_hidden="true")
     caption = "How unequal the rows' weights are: thick half of the rows, thin nine in ten, circle the largest."
-    return figure(caption, tag("ol", lines, last, class_="strips"), kind="weights")
+    return strips(caption, lines, axis(x, marks, [tick_text(10.0**m) for m in marks], label), "weights")
 
 
 def states(view: StateDifferences, a: str, b: str) -> Markup:

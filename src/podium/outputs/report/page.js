@@ -89,7 +89,7 @@
     if (!turn) return pair;
     const other = (drivers) => drivers.map(([label, effect, flips]) => [label, -effect, flips]);
     return {
-      ...pair, a: pair.b, b: pair.a, difference: -pair.difference, said: pair.turned, shares: pair.shares?.toReversed(),
+      ...pair, a: pair.b, b: pair.a, difference: -pair.difference, texts: pair.turned, shares: pair.shares?.toReversed(),
       interval: pair.interval?.map((end) => -end).toReversed(), rows: other(pair.rows), states: other(pair.states),
       verdict: pair.verdict < 2 ? 1 - pair.verdict : pair.verdict,
     };
@@ -107,7 +107,7 @@
   }
 
   function sentences(pair, a) {
-    const [difference, range, chance] = pair.said;
+    const [difference, range, chance] = pair.texts;
     const lines = [`Difference ${difference} in reward, ` +
       `${pair.interval ? `${data.level} interval ${range}` : "no interval"}; ${a} is better with probability ${chance}. ` +
       `Judged by ${pair.path}.`];

@@ -151,7 +151,7 @@ def pair_data(insights: Insights) -> dict[str, Any]:
             "b": place[p.b],
             "difference": short_float(p.difference),
             "interval": None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)],
-            "said": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
+            "texts": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
             "turned": [number(-p.difference), interval_text(turned(p.interval)), percent(1 - p.p_better)],
             "verdict": ["better", "worse", "cannot tell"].index(p.verdict),
             "path": p.path,
@@ -185,21 +185,20 @@ def short_float(value: float | None) -> float | None:
 
 
 def trust(insights: Insights) -> Markup:
-    d, short = insights.diagnosis, insights.short
+    d, order = insights.diagnosis, insights.result.ranking.index
     lead = "No alarm was raised: nothing in the log speaks against reading it this way."
     if d.alarms:
         lead = f"{count(len(d.alarms), 'alarm')} that should make you doubt what rests on it."
     seen = {(a.meaning, a.advice) for a in d.alarms}
     alarms = [[tag("b", shorten(meaning, 300)), " ", advice] for meaning, advice in sorted(seen)]
+    ordered = replace(d, coverage=tuple(sorted(d.coverage, key=lambda c: order(c.name))))
+    table = ordered.coverage_table()
     rows = [
-        [
-            name_of(short[c.name]), bar(c.mass_on_logged), number(c.ess, 1), number(c.max_weight, 2),
-            share(c.top_row_share),
-        ]
-        for c in sorted(d.coverage, key=lambda c: insights.result.ranking.index(c.name))
-    ]  # fmt: skip
-    columns = ["policy", "on logged actions", "ESS", "largest weight", "top row"]
-    coverage = Table("How much of each policy the log has seen", columns, rows, "lrrrr", d.coverage_table().notes)
+        [name_of(insights.short[c.name]), bar(c.mass_on_logged), *cells[2:]]
+        for c, cells in zip(ordered.coverage, table.rows, strict=True)
+    ]
+    columns = ["policy", "on logged actions", *table.columns[2:]]
+    coverage = replace(table, title="How much of each policy the log has seen", columns=columns, rows=rows)
     learned = estimate.tables() if (estimate := d.log.estimated) is not None else []
     plan = charts.plan(insights)
     more = None
@@ -273,17 +272,17 @@ def method(insights: Insights) -> Markup:
 
 def spectrum(insights: Insights) -> Markup | None:
     """The methods as a plane, baseline by weighting: what each would say of the order."""
-    found = {(s.estimator, s.baseline): s for s in insights.diagnosis.sensitivity}
-    if not found:
+    methods = {(s.estimator, s.baseline): s for s in insights.diagnosis.sensitivity}
+    if not methods:
         return None
     short = short_names(insights.result.ranking, 24)
     lines = [("none", "DiM", "IPS", "-")]
-    lines += [(b, "LDE", "DRE", b) for b in dict.fromkeys(s.baseline for s in found.values() if s.baseline != "-")]
+    lines += [(b, "LDE", "DRE", b) for b in dict.fromkeys(s.baseline for s in methods.values() if s.baseline != "-")]
     rows: list[list[str]] = []
     for label, plain, weighted, key in lines:
         cells: list[str] = [label]
         for estimator in (plain, weighted):
-            s = found.get((estimator, key))
+            s = methods.get((estimator, key))
             if s is None:
                 cells.append("not available")
                 continue
@@ -307,7 +306,7 @@ def data(insights: Insights) -> Markup:
         "The data",
         "",
         listing(warnings, "alarms"),
-        framed(Table("Log", table.columns, table.rows, table.align), sortable=False),
+        framed(replace(table, title="Log"), sortable=False),
         fold("Names in full", *names) if cut else None,
     )
 
