@@ -30,8 +30,8 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 
 # The four gates, measured on simulated families (`python -m podium.calibration`, column "gated"): with them 26% of
-# pairs were decided at 50 rows or more, and 0.3% of the claims were wrong. |T_p| > 3 found 96% of loggers that seek reward at
-# 20 rows and all at 100, and rang for 5% of the others.
+# pairs were decided at 50 rows or more, and 0.3% of the claims were wrong. |T_p| > 3 found 96% of loggers that seek
+# reward at 20 rows and all at 100, and rang for 5% of the others.
 FEW_ROWS = 50  # below this LDE is not trusted
 ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
 ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands for its probability
