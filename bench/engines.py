@@ -84,9 +84,9 @@ def look(batches):
 start, clock = spent(), time.perf_counter()
 engine = DuckEngine(path, threads=2)
 if what == "pass":
-    engine.fold(columns, None, look, what)
+    engine.fold(columns, look, what)
 elif what == "marked":
-    found = engine.fold(columns, None, look, what, latest=keys)
+    found = engine.fold(columns, look, what, latest=keys)
     assert found == engine.census(keys).distinct
 else:
     rows = np.sort(np.random.default_rng(0).choice(engine.rows(), 20_000, replace=False))

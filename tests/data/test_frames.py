@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import podium
-from podium import frames
+from podium.data import frames
 
 COLUMNS: dict[str, list[Any]] = {
     "age": [41, 30, 25, 41],

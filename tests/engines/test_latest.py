@@ -22,9 +22,9 @@ from logs import ROWS, table, write_parts
 from pyarrow import csv, parquet
 
 import podium
+from podium.data.errors import PodiumError
 from podium.engines import LATEST, ROW, Census, Keys
 from podium.engines.duckdb import DuckEngine
-from podium.data.errors import PodiumError
 
 OPENERS = Callable[..., Any]
 KEYS = Keys(("state",), "action", "time")
@@ -36,7 +36,7 @@ def folded(engine: Any, columns: list[str], keys: Keys | None) -> pa.Table:
     def collect(batches: Iterator[Any]) -> tuple[Any, ...]:  # inside, so that it can go to Spark's workers
         return tuple(batches)
 
-    return pa.Table.from_batches(engine.fold(columns, None, collect, "rows", latest=keys))
+    return pa.Table.from_batches(engine.fold(columns, collect, "rows", latest=keys))
 
 
 def latest_of(engine: Any, keys: Keys) -> list[int]:
@@ -196,7 +196,7 @@ def test_a_failure_in_marked_rows_is_told(engine: str, open_table: OPENERS) -> N
     def fail(batches: Iterator[Any]) -> Any:
         return Fault(PodiumError("this cannot be", hint="none."))
 
-    found = open_table(table(), engine, state="state").engine.fold(["reward"], None, fail, "rows", latest=KEYS)
+    found = open_table(table(), engine, state="state").engine.fold(["reward"], fail, "rows", latest=KEYS)
     assert str(found.error) == "this cannot be\n\nHint: none."
 
 

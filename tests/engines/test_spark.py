@@ -17,8 +17,8 @@ from logs import ROWS, assert_alike, table, write_parts
 from pyarrow import csv, parquet
 
 import podium
-from podium.engines import ROW
 from podium.data.errors import PodiumError
+from podium.engines import ROW
 
 pytestmark = pytest.mark.system
 

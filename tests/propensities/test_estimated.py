@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import podium
 from podium.command.cli import main
-from podium.propensities.belief import balance, calibration_curve, assess
+from podium.propensities.belief import assess, balance, calibration_curve
 from podium.propensities.estimated import (
     POWERS,
     SHARES,
