@@ -19,7 +19,7 @@ TAKE_SAMPLES = ("comparison.analysis", "comparison.diagnostics", "comparison.sta
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let logs of more than 1,000 rows be read in parts: judging a sample of 20,000 takes seconds."""
+    """Let logs of more than 500 rows be read in parts: judging a sample of 20,000 takes seconds."""
     for module in TAKE_SAMPLES:
         monkeypatch.setattr(f"podium.{module}.SAMPLE_ROWS", SAMPLE)
     monkeypatch.setitem(podium.compare.__kwdefaults__, "sample_rows", SAMPLE)

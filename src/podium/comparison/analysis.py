@@ -18,7 +18,7 @@ from podium.data.columns import Floats
 from podium.data.errors import PodiumError, Unavailable, count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows, WholeRows, open_rows
+from podium.engines.rows import Rows, WholeRows, open_rows, with_every_action
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import KnownAverages, take_baseline
 from podium.estimates.bootstrap import bootstrap_differences, percentiles
@@ -113,6 +113,7 @@ def prefers(every: Judgement, sample: Judgement) -> bool:
     return float(every.std_error[both].mean()) < float(sample.std_error[both].mean())
 
 
+@with_every_action
 def analyze(
     log: Log | ScannedLog,
     policies: Any,
@@ -193,6 +194,7 @@ def estimate(
     return results, unavailable, None if extra is None else (extra, *passed[-1])
 
 
+@with_every_action
 def estimate_all(
     log: Any,
     policies: Any,

@@ -20,7 +20,7 @@ from podium.data.errors import PodiumError, count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.parts import Part
-from podium.engines.rows import Rows, open_rows
+from podium.engines.rows import Rows, open_rows, with_every_action
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import constant
 from podium.estimates.estimate import TIE, engine_of, try_methods
@@ -208,6 +208,7 @@ KNOWN = {
 }
 
 
+@with_every_action
 def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Diagnosis:
     """What the log can and cannot say about the policies; the options are those of `compare`.
 

@@ -15,7 +15,7 @@ from podium.comparison.result import Comparison
 from podium.data.errors import BaselineRefused, PodiumError, Unavailable
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows
+from podium.engines.rows import open_rows, with_every_action
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline, describe_baseline
 from podium.estimates.estimate import TIE, MethodResult, check_level, check_seed, try_methods
@@ -240,6 +240,7 @@ def stand_text(stand: Stand) -> str:
     return f"{number(stand.value, 3)}{error} #{stand.rank}"
 
 
+@with_every_action
 def spectrum(
     log: Log | ScannedLog,
     policies: Any = None,

@@ -14,7 +14,7 @@ from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows
+from podium.engines.rows import open_rows, with_every_action
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline, take_baseline
 from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, engine_of
@@ -131,6 +131,7 @@ class StateComparison:
         return tag("p", repr(self.log)) + self.states_table().html() + self.summary_table().html()
 
 
+@with_every_action
 def compare_states(
     log: Log | ScannedLog,
     policies: Any = None,

@@ -17,6 +17,7 @@ from podium.data.columns import Column, match_label, to_array
 from podium.data.errors import MissingExtra, PodiumError, count
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
+from podium.data.roles import assign_roles
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -53,19 +54,14 @@ def read_log(
     text : columns to read as texts although they look like numbers (codes, postcodes)
     """
     columns = read_columns(path, text)
-    if actions and action in columns:
-        observed = [] if columns[action].dtype == object else np.unique(columns[action]).tolist()
-        actions = [match_label(a, observed) if isinstance(a, str) else a for a in actions]
-    return Log.from_columns(
-        columns,
-        state=state,
-        action=action,
-        reward=reward,
-        propensity=propensity,
-        time=time,
-        unit=unit,
-        actions=actions,
-    )
+    roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+    return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
+
+
+def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
+    """An action space in which texts name the numbers of a column that holds numbers."""
+    observed = [] if column.dtype == object else np.unique(column).tolist()
+    return [match_label(a, observed) if isinstance(a, str) else a for a in actions]
 
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
