@@ -211,7 +211,7 @@ def test_answers_repeat_to_the_last_bit_for_any_number_of_threads(threads: int, 
 def test_answers_do_not_depend_on_the_size_of_batches_and_parts(
     monkeypatch: pytest.MonkeyPatch, open_table: OPENERS
 ) -> None:
-    rows = table(state=np.arange(ROWS) % 3, user=np.arange(ROWS) % 70)
+    rows = table(state=np.arange(ROWS) % 3, user=np.arange(ROWS) % 700)
     ask = [
         lambda log: podium.compare(log, unit="user", bootstrap=20),
         podium.diagnose,

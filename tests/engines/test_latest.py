@@ -258,7 +258,7 @@ def some_times(rows: int) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_latest_is_that_of_a_log_for_all_small_tables(data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     states = data.draw(STATES)
