@@ -309,7 +309,7 @@ import json, sys
 from podium.engines import Keys
 from podium.engines.duckdb import DuckEngine
 
-print(json.dumps(DuckEngine(sys.argv[1]).duplicates(Keys(("state",), "action", "time"))[1].to_pylist()))
+print(json.dumps(DuckEngine(sys.argv[1]).latest(Keys(("state",), "action", "time")).to_pylist()))
 """
 
 

@@ -108,7 +108,7 @@ class DuckEngine:
         with self.explained():
             self.relation = self.lying.open()
         self.size, self.texts = self.lying.size, self.lying.texts
-        self.found: dict[Keys, tuple[Census, pa.BooleanArray]] = {}
+        self.marks: dict[Keys, pa.BooleanArray] = {}
 
     def explained(self) -> DuckErrors:
         return DuckErrors(self)
@@ -147,7 +147,8 @@ class DuckEngine:
         return batch
 
     def census(self, keys: Keys) -> Census:
-        return self.duplicates(keys)[0]
+        with self.explained():
+            return self.duplicates(len(keys.states)).count(keys, self.latest(keys))
 
     def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
         tests = []
@@ -178,7 +179,7 @@ class DuckEngine:
 
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
-        marks = None if latest is None else self.duplicates(latest)[1]
+        marks = None if latest is None else self.latest(latest)
         with self.explained():
             found = self.as_they_lie(columns, size)
             with closing(self.shown(found if marks is None else marked(found, marks), label)) as batches:
@@ -218,16 +219,16 @@ class DuckEngine:
                 yield
             advance(self.size - done)
 
-    def duplicates(self, keys: Keys) -> tuple[Census, pa.BooleanArray]:
-        """Counts, and (N,) whether no later row has the same state and action; found once, then kept."""
-        if keys not in self.found:
+    def latest(self, keys: Keys) -> pa.BooleanArray:
+        """(N,) whether no later row has the same state and action; found once, then kept."""
+        if keys not in self.marks:
             with self.explained():
-                self.allow(len(keys.states))
-                search = Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
-                self.found[keys] = search.find(keys)
-        return self.found[keys]
+                self.marks[keys] = self.duplicates(len(keys.states)).latest(keys)
+        return self.marks[keys]
 
-    # --- state by state ------------------------------------------------------------------------------------------
+    def duplicates(self, columns: int) -> Duplicates:
+        self.allow(columns)
+        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
         return memory_columns(self.texts, self.text, batch)

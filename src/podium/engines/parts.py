@@ -15,7 +15,7 @@ from podium.policies import PolicySet
 
 ROWS = 61_440  # rows that an engine delivers at once: half of what DuckDB writes and reads together
 CELLS = 1 << 22  # probabilities (rows x actions x policies) that a part holds
-LEAST, MOST = 1 << 10, 1 << 16  # rows of a part, however wide or narrow
+LEAST, MOST = 1 << 10, 1 << 13  # rows of a part, however wide or narrow; more would not fit into the cache
 UNITS = 4096  # units beyond that number are put into as many random groups
 
 
