@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +87,21 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     else:
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
         raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
+    check_text(path.name, text, columns)
     for name in text:
-        if name not in columns:
-            raise PodiumError(f"{path.name}: there is no column {name!r} to read as text", hint=have(columns))
         if ending not in TEXT_ENDINGS:
             columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
     return columns
 
 
-def have(columns: Mapping[str, Any]) -> str:
+def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None:
+    """Every column that is to be read as texts is there."""
+    for name in text:
+        if name not in columns:
+            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=have(columns))
+
+
+def have(columns: Iterable[str]) -> str:
     return "the columns are " + ", ".join(columns) + "."
 
 
@@ -177,12 +183,17 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
 
 def read_csv_header(path: Path) -> list[str]:
     """The names in the first line of a CSV file that may be too large to read."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        start = file.read(1 << 16)
+    start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
     header = [h.strip() for h in next((row for row in lines if row), [])]
     check_header(header, path)
     return header
+
+
+def start_of(path: Path) -> str:
+    """The first lines of a text file."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return file.read(1 << 16)
 
 
 def check_header(header: Sequence[str], path: Path) -> None:

@@ -24,7 +24,7 @@ from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
 from podium.engines.duplicates import Duplicates
 from podium.engines.parts import ROWS
-from podium.engines.sources import Rows, first_line, name_of, quoted
+from podium.engines.sources import DuckSource, first_line, name_of, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,20 +94,17 @@ class DuckEngine:
             self.connection.execute("SET TimeZone = 'UTC'")  # texts without a zone have none
             ((self.workers,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
             self.allow(0)
-            self.disk = np.inf
             if self.disk_limit is not None:
                 # As part of `config` it would be shown but not kept.
                 self.connection.execute(f"SET max_temp_directory_size = {quoted(self.disk_limit)}")
-                parsed = f"SELECT parse_formatted_bytes({quoted(self.disk_limit)})"
-                ((self.disk,),) = self.connection.execute(parsed).fetchall()
         except duckdb.Error as error:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
-        self.lying = Rows(self.source, self.table, self.text, self.connection, self.folder)
+        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder)
         with self.explained():
-            self.relation = self.lying.open()
-        self.size, self.texts = self.lying.size, self.lying.texts
+            self.relation = self.opened.open()
+        self.size, self.texts = self.opened.size, self.opened.texts
         self.marks: dict[Keys, pa.BooleanArray] = {}
 
     def explained(self) -> DuckErrors:
@@ -281,7 +278,7 @@ class DuckErrors:
                 f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
-        gone = [f for f in self.engine.lying.files if not Path(f).exists()]
+        gone = [f for f in self.engine.opened.files if not Path(f).exists()]
         if gone:
             raise PodiumError(
                 f"{Path(gone[0]).name} disappeared while it was read", hint="keep the files until the answer is there."

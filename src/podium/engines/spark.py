@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from podium.data.columns import Column
 from podium.data.errors import MissingExtra, PodiumError
 from podium.data.progress import Progress, meanwhile, no_progress
-from podium.data.read import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
+from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, check_text, flatten
 from podium.engines import ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
+from podium.engines.texts import cell_counts, column_kinds, flattened
 from podium.engines.workers import PART, PLACE, run_part, run_stretch
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class SparkEngine:
                 self.frame = self.from_files(str(self.source))
             elif hasattr(self.source, "mapInArrow"):
                 self.session = self.source.sparkSession
-                self.frame = self.from_frame()
+                self.frame = self.kept_in_order(self.source)
             else:
                 raise PodiumError(
                     f"Spark cannot read a log from {type(self.source).__name__}",
@@ -136,34 +137,14 @@ class SparkEngine:
                     hint="give every file the same columns in the same order.",
                 )
             frame = frame.unionAll(other)
-        for name in self.text:
-            if name not in frame.columns:
-                raise PodiumError(
-                    f"{Path(path).name}: there is no column {name!r} to read as text",
-                    hint="the columns are " + ", ".join(frame.columns) + ".",
-                )
+        check_text(Path(path).name, self.text, frame.columns)
         self.texts = True
-        counts = []
-        for h in frame.columns:
-            raw, cell = quoted(h), f"trim({quoted(h)})"
-            number = f"try_cast({cell} AS DOUBLE) IS NOT NULL AND NOT contains({cell}, '_')"
-            whole = f"{cell} RLIKE '^[+-]?[0-9]+$' AND try_cast({cell} AS BIGINT) IS NOT NULL"
-            code = F.col(raw).isNotNull() & F.trim(F.col(raw)).rlike(f"^(?:{CODE.pattern})$")
-            counts += [
-                F.expr(f"count_if({raw} IS NOT NULL AND NOT coalesce({number}, false))"),
-                F.count_if(code),
-                F.expr(f"count_if({raw} IS NULL OR NOT coalesce({whole}, false))"),
-                F.expr(f"count({raw})"),
-            ]
-        (row,) = frame.agg(*(c.alias(f"c{i}") for i, c in enumerate(counts))).collect()
-        chosen = []
-        for i, h in enumerate(frame.columns):
-            not_number, codes, not_whole, present = row[4 * i : 4 * i + 4]
-            kind = None
-            if h not in self.text and present and not not_number and not codes:
-                kind = "double" if not_whole else "bigint"
-            column = F.col(quoted(h))
-            chosen.append((F.trim(column).cast(kind) if kind else column).alias(h))
+        counts = [count for h in frame.columns for count in cell_counts(quoted(h), matches)]
+        (row,) = frame.agg(*(F.expr(count).alias(f"c{i}") for i, count in enumerate(counts))).collect()
+        chosen = [
+            (F.trim(F.col(quoted(h))).cast(kind) if kind else F.col(quoted(h))).alias(h)
+            for h, kind in zip(frame.columns, column_kinds(frame.columns, row, self.text), strict=True)
+        ]
         return self.kept_in_order(frame.select(*chosen))
 
     def from_json(self, path: str) -> Any:
@@ -175,7 +156,7 @@ class SparkEngine:
         parts = [
             part
             for f in found.schema.fields
-            for part in self.flattened(frame, frame[quoted(f.name)], f.name, f.dataType)
+            for part in flattened(f.name, frame[quoted(f.name)], f.dataType, partial(self.members, frame))
         ]
         first = [row[0] for row in self.session.read.text(files[0]).head(100) if row[0].strip()]
         named = (name for line in first for name, _ in flatten(json.loads(line, object_pairs_hook=Pairs)))
@@ -183,22 +164,17 @@ class SparkEngine:
         parts.sort(key=lambda part: (place.get(part[0], len(place)), part[0]))  # Spark sorts them by name
         return self.kept_in_order(frame.select(*(column.alias(header) for header, column in parts)))
 
-    def flattened(self, frame: Any, column: Any, header: str, kind: Any) -> list[tuple[str, Any]]:
-        """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a."""
+    def members(self, frame: Any, column: Any, kind: Any) -> list[tuple[str, Any, Any]] | None:
+        """What is inside a list or an object of JSON."""
         from pyspark.sql import functions as F
         from pyspark.sql.types import ArrayType, StructType
 
         if isinstance(kind, StructType):
-            inside = [(column.getField(f.name), f"{header}:{f.name}", f.dataType) for f in kind.fields]
-        elif isinstance(kind, ArrayType):
-            ((longest,),) = frame.agg(F.max(F.size(column))).collect()
-            inside = [(F.get(column, F.lit(i)), f"{header}[{i}]", kind.elementType) for i in range(longest or 0)]
-        else:
-            return [(header, column)]
-        return [part for member in inside for part in self.flattened(frame, *member)]
-
-    def from_frame(self) -> Any:
-        return self.kept_in_order(self.source)
+            return [(f":{f.name}", column.getField(f.name), f.dataType) for f in kind.fields]
+        if not isinstance(kind, ArrayType):
+            return None
+        ((longest,),) = frame.agg(F.max(F.size(column))).collect()
+        return [(f"[{i}]", F.get(column, F.lit(i)), kind.elementType) for i in range(longest or 0)]
 
     def kept_in_order(self, frame: Any) -> Any:
         """A DataFrame numbered once and kept, since Spark may part its rows otherwise when it makes them again."""
@@ -442,3 +418,7 @@ def explained(engine: SparkEngine) -> Iterator[None]:
 
 def quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
+
+
+def matches(cell: str, pattern: str) -> str:
+    return f"{cell} RLIKE '^({pattern})$'"
