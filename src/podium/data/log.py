@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,15 @@ from podium.data.columns import (
     to_array,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
-from podium.data.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame, take_rows
+from podium.data.frames import (
+    ColumnTable,
+    LazyColumns,
+    columns_to_frame,
+    frame_names,
+    frame_to_columns,
+    is_frame,
+    take_rows,
+)
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 
 FIRST = 5  # rows that a notebook shows
@@ -387,7 +395,7 @@ class Log:
             behavior=picked(self.behavior),
             times=picked(self.times),
             units=picked(self.units),
-            columns=PickedColumns(self.columns, rows),
+            columns=LazyColumns(self.columns, partial(rows_of, self.columns, rows)),
         )
 
     # --- in and out ----------------------------------------------------------------------------------------
@@ -481,21 +489,10 @@ class Log:
         return describe_log(self, self.engine)
 
 
-class PickedColumns(Mapping[str, Column]):
-    """Some rows of named columns, each made when it is asked for."""
-
-    def __init__(self, columns: Mapping[str, Column], rows: slice | Codes) -> None:
-        self.columns, self.rows = columns, rows
-
-    def __getitem__(self, name: str) -> Column:
-        column: Column = self.columns[name][self.rows]
-        return column
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
+def rows_of(columns: Mapping[str, Column], rows: slice | Codes, name: str) -> Column:
+    """Some rows of one column."""
+    column: Column = columns[name][rows]
+    return column
 
 
 def column_bytes(column: Column) -> bytes:

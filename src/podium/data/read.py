@@ -14,7 +14,7 @@ import numpy as np
 
 from podium.adapters import vowpal
 from podium.data.columns import Column, match_label, to_array
-from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.errors import PodiumError, count, needs
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
 from podium.data.roles import assign_roles
@@ -291,11 +291,9 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def read_parquet(path: Path) -> dict[str, Column]:
-    try:
+    with needs("pyarrow", "parquet", "reading Parquet"):
         import pyarrow as pa
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet", "reading Parquet") from error
     try:
         with pa.memory_map(str(path)) as source:
             table = parquet.ParquetFile(source).read()

@@ -17,7 +17,7 @@ from podium.data.frames import is_frame
 from podium.data.log import Log, units_column
 from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
-from podium.engines import AUTO, Census, Engine, Keys, check_engine
+from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, array_of
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
@@ -120,7 +120,15 @@ class ScannedLog:
             raise PodiumError(
                 f"the action space lacks {lost[0]!r}, which was logged", hint="name every action that may be taken."
             )
-        return replace(self, actions=given)
+        return self.changed(actions=given)
+
+    def changed(self, **fields: Any) -> ScannedLog:
+        """The same rows in the same roles; what is known of them stays known."""
+        twin = replace(self, **fields)
+        for name in ("survey", "census", "latest_mean"):
+            if name in vars(self):
+                vars(twin)[name] = vars(self)[name]
+        return twin
 
     def with_behavior(self, policy: Any) -> ScannedLog:
         if isinstance(policy, Loggers):
@@ -135,7 +143,7 @@ class ScannedLog:
                 hint="use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
                 "LDE and DiM need none.",
             )
-        return replace(self, behavior=policy)
+        return self.changed(behavior=policy)
 
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
@@ -158,12 +166,8 @@ class ScannedLog:
             )
         if len(self) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
-        shares, read = self.roles.some("propensity"), self.roles.some("action", "reward", "unit")
-        labels = list(dict.fromkeys([*self.roles.states, *self.roles.some("time")]))
-        sound = frozenset([*labels, *shares]) if self.engine.sound(labels, shares) else frozenset()
-        columns = [h for h in self.roles.columns if h in read or h not in sound]
-        look = partial(survey_batch, roles=self.roles, sound=sound)
-        found = self.engine.fold(columns, EachBatch(look, Survey()), "first look")
+        work = EachBatch(partial(survey_batch, roles=self.roles), Survey())
+        found = self.engine.fold(self.roles.columns, work, "first look")
         if found.bad:
             self.refuse(None)
         return found
@@ -220,7 +224,7 @@ class ScannedLog:
         bins = bins_to_draw(self.engine.fold([unit], count, "units"), size)
         drawn: tuple[Codes, ...] = ()
         pick = EachBatch(partial(rows_in_bins, unit=unit, seed=seed, bins=bins), drawn)
-        return np.concatenate(self.engine.fold([unit], pick, "units of the sample"))
+        return np.sort(np.concatenate(self.engine.fold([unit], pick, "units of the sample")))
 
     def sampled(self, rows: Codes, actions: tuple[Any, ...], behavior: Any) -> Log:
         """Some rows in memory, with all their columns."""
@@ -252,7 +256,7 @@ class ScannedLog:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
         import pyarrow as pa
 
-        batches = self.engine.fold(list(self.columns), tuple, "reading")
+        batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(pa.concat_batches(batches))
         log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
         log = log if self.behavior is None else log.with_behavior(self.behavior)

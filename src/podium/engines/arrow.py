@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from podium.data.columns import Codes, Column, Floats, to_array
 from podium.data.errors import PodiumError
-from podium.data.frames import frame_to_columns
+from podium.data.frames import LazyColumns, frame_to_columns
 from podium.data.log import Log, states_given
 from podium.data.read import type_cells
 from podium.data.roles import Roles
@@ -84,7 +85,9 @@ class ArrowReader:
 
     def log_of(self, batch: pa.RecordBatch) -> Log:
         """The rows of a batch as a log of their own, over the whole action space; nothing is checked again."""
-        names, columns = self.roles.names, LazyColumns(batch)
+        names = self.roles.names
+        given = [name for name in batch.schema.names if name not in (ROW, LATEST)]
+        columns = LazyColumns(given, partial(column_of, batch))
         reward = numbers(batch.column(names["reward"]))
         assert reward is not None  # the first pass has seen to that
         codes = label_codes(batch.column(names["action"]), self.actions)
@@ -117,26 +120,8 @@ class ArrowReader:
         return found
 
 
-class LazyColumns(Mapping[str, Column]):
-    """The columns of a record batch as arrays, each made when it is asked for."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.batch = batch
-        self.names = [name for name in batch.schema.names if name not in (ROW, LATEST)]
-        self.made: dict[str, Column] = {}
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self.names:
-            raise KeyError(name)
-        if name not in self.made:
-            self.made[name] = array_of(self.batch.column(name))
-        return self.made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
+def column_of(batch: pa.RecordBatch, name: str) -> Column:
+    return array_of(batch.column(name))
 
 
 def array_of(column: pa.Array) -> Column:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Column
-from podium.data.errors import MissingExtra, PodiumError
-from podium.data.log import AGREE, SMALLEST
-from podium.data.progress import Progress, meanwhile, no_progress
+from podium.data.errors import PodiumError, needs
+from podium.data.progress import Progress, no_progress, watch_share
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
 from podium.engines.duplicates import Duplicates
@@ -33,7 +32,6 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
-EVERY = 0.5  # seconds between two looks at a running query
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -67,11 +65,9 @@ class DuckEngine:
     name: str = field(default="duckdb", init=False)
 
     def __post_init__(self) -> None:
-        try:
+        with needs("duckdb", "duckdb", "the duckdb engine"):
             import duckdb
             import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("duckdb", "duckdb", "the duckdb engine") from error
         parent = Path(self.temp_dir) if self.temp_dir else Path(tempfile.gettempdir())
         if not parent.is_dir():
             raise PodiumError(
@@ -147,25 +143,6 @@ class DuckEngine:
         with self.explained():
             return self.duplicates(len(keys.states)).count(keys, self.latest(keys))
 
-    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
-        tests = []
-        for column in labels:
-            cell, kind = name_of(column), self.schema[column]
-            strange = {"DOUBLE": f"NOT isfinite({cell})", "FLOAT": f"NOT isfinite({cell})", "VARCHAR": f"{cell} = ''"}
-            if kind_of(kind) == "other":
-                return False
-            tests.append(f"{cell} IS NULL OR {strange.get(kind, 'false')}")
-        for column in shares:
-            if kind_of(self.schema[column]) not in ("number", "whole"):
-                return False
-            tests.append(
-                f"NOT coalesce({name_of(column)} BETWEEN {SMALLEST!r}::DOUBLE AND {1 + AGREE!r}::DOUBLE, false)"
-            )
-        counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
-        with self.explained():
-            ((*found,),) = self.connection.execute(f"SELECT {counts} FROM {self.relation}").fetchall()
-        return not any(found)
-
     def selected(self, columns: Sequence[str]) -> str:
         return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
 
@@ -199,22 +176,9 @@ class DuckEngine:
             limit = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, self.workers) // THREADS
             self.connection.execute(f"SET memory_limit = '{limit}MB'")
 
-    @contextmanager
-    def watched(self, label: str) -> Iterator[None]:
+    def watched(self, label: str) -> AbstractContextManager[None]:
         """Show how far a query is on which DuckDB works by itself."""
-        with self.progress(label, self.size) as advance:
-            done = 0
-
-            def look() -> None:
-                nonlocal done
-                now = int(self.size * self.connection.query_progress() / 100)
-                if now > done:
-                    advance(now - done)
-                    done = now
-
-            with meanwhile(look, EVERY):
-                yield
-            advance(self.size - done)
+        return watch_share(self.progress, label, self.size, lambda: self.connection.query_progress() / 100)
 
     def latest(self, keys: Keys) -> pa.BooleanArray:
         """(N,) whether no later row has the same state and action; found once, then kept."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -379,7 +379,7 @@ def open_scanned(
         log.refuse(ArrowReader(Reader(prepared), roles, log.action_space, own), sorted(columns))
         raise
     reader = ArrowReader(Reader(prepared), roles, space, own, log.unit_names)
-    log = replace(log, actions=space, known=known)
+    log = log.changed(actions=space, known=known)
     drawn = log.draw(size, seed)
     try:
         sample = log.sampled(drawn, space, own)

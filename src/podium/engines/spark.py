@@ -13,7 +13,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Column
-from podium.data.errors import MissingExtra, PodiumError
-from podium.data.progress import Progress, meanwhile, no_progress
+from podium.data.errors import PodiumError, needs
+from podium.data.progress import Progress, no_progress, watch_share
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, check_text, flatten
 from podium.engines import ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import Fault, memory_columns, one_batch
@@ -46,7 +46,6 @@ STRETCH = 1 << 23  # numbers in a stretch of rows, which a worker holds in memor
 ZONE = r"[T ]\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # a text that names a time of day and its zone
 INSIDE = 33  # bits of a monotonically increasing id that count inside a partition
 LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
-EVERY = 0.5  # seconds between two looks at a running job
 
 
 @dataclass(eq=False)
@@ -69,11 +68,9 @@ class SparkEngine:
     name: str = field(default="spark", init=False)
 
     def __post_init__(self) -> None:
-        try:
+        with needs("pyspark", "spark", "the spark engine"):
             import pyarrow  # noqa: F401
             import pyspark  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("pyspark", "spark", "the spark engine") from error
         if self.partitions is not None and self.partitions < 1:
             raise PodiumError(f"partitions must be at least 1; it is {self.partitions}", hint="leave it out.")
         self.texts = False
@@ -240,9 +237,6 @@ class SparkEngine:
             distinct = self.latest(keys).count()
         return Census(count, distinct, single)
 
-    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
-        return False  # another job would cost more than it saves
-
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
@@ -300,29 +294,18 @@ class SparkEngine:
         local = F.when(~found.rlike(ZONE), found.try_cast("timestamp_ntz"))  # no zone, no change of the clocks
         return [moment, local, F.when(moment.isNull() & local.isNull(), found)]
 
-    @contextmanager
-    def watched(self, label: str) -> Iterator[None]:
+    def watched(self, label: str) -> AbstractContextManager[None]:
         """Report the share of finished tasks while a job runs; Spark Connect has no such news."""
-        with self.progress(label, self.size) as advance:
-            try:
-                tracker = self.session.sparkContext.statusTracker()
-            except Exception:
-                yield
-                return
-            told_rows = 0
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+        except Exception:
+            return nullcontext()
 
-            def look() -> None:
-                nonlocal told_rows
-                stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
-                tasks = sum(s.numTasks for s in stages if s is not None)
-                done = sum(s.numCompletedTasks for s in stages if s is not None)
-                now = self.size * done // tasks if tasks else 0
-                if now > told_rows:
-                    advance(now - told_rows)
-                    told_rows = now
+        def share() -> float:
+            stages = [s for i in tracker.getActiveStageIds() if (s := tracker.getStageInfo(i)) is not None]
+            return float(sum(s.numCompletedTasks for s in stages)) / max(1, sum(s.numTasks for s in stages))
 
-            with meanwhile(look, EVERY):
-                yield
+        return watch_share(self.progress, label, self.size, share)
 
     @cached_property
     def parts(self) -> int:

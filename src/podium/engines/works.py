@@ -67,15 +67,12 @@ class Survey:
         )
 
 
-def survey_batch(batch: pa.RecordBatch, roles: Roles, sound: frozenset[str]) -> Survey:
-    """Cheap signs of trouble; what exactly is wrong is told by `batch_trouble`, row by row.
-
-    Columns that are known to be `sound` do not come with the batches.
-    """
+def survey_batch(batch: pa.RecordBatch, roles: Roles) -> Survey:
+    """Cheap signs of trouble; what exactly is wrong is told by `batch_trouble`, row by row."""
     import pyarrow.compute as pc
 
     names, bad = roles.names, set()
-    for header in {*roles.states, *roles.some("action", "time", "unit")} - sound:
+    for header in {*roles.states, *roles.some("action", "time", "unit")}:
         column = batch.column(header)
         if column.null_count or is_strange(column):
             bad.add(header)
@@ -84,7 +81,7 @@ def survey_batch(batch: pa.RecordBatch, roles: Roles, sound: frozenset[str]) -> 
     if reward is None or not max(abs(low), abs(high)) <= LARGEST:  # nan would fail
         bad.add(names["reward"])
         reward, low, high = np.zeros(batch.num_rows), 0.0, 0.0
-    for header in {*roles.some("propensity")} - sound:
+    for header in roles.some("propensity"):
         p = numbers(batch.column(header))
         if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
             bad.add(header)
