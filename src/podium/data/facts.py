@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-SENTENCES: dict[str, str] = {}
+SENTENCES: dict[str, str] = {
+    # of policies
+    "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",
+    "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
+    "it depends on something that the state columns leave out.",
+    # of estimated propensities
+    "doubtful propensities": "estimated propensities: {doubt}. {advice}.",
+    "one action": "only one action was logged, so nothing shows how others would have been chosen",
+    "few rows": "{rows} rows are too few to learn how actions were chosen",
+    "calibration": "the probabilities are not those with which actions occur ({misplaced:.0%} of rows misplaced)",
+    "balance": "the estimate misses how {feature} goes with action {action} (z = {z:.1f})",
+    "rare actions": "fewer than {rows} rows show each of the actions {actions}",
+    "tiny": "{share:.0%} of the rows have a probability below {below:g}",
+}
 
 
 class Fact(str):

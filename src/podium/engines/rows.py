@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, sort_key
 from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
@@ -397,7 +398,7 @@ def widen(
     policies: Mapping[str, Policy],
     late: Mapping[str, Sequence[Any]],
     first: Callable[[tuple[Any, ...]], Log],
-) -> tuple[tuple[Any, ...], list[str]]:
+) -> tuple[tuple[Any, ...], list[Fact]]:
     """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
     warnings = []
     for name, policy in policies.items():
@@ -407,7 +408,6 @@ def widen(
         if name in late:
             labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
         if labels and name != "behavior":
-            shown = listed(labels, 5)
-            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
         space = (*space, *labels)
     return space, warnings

@@ -303,7 +303,7 @@ class SparkEngine:
 
         def share() -> float:
             stages = [s for i in tracker.getActiveStageIds() if (s := tracker.getStageInfo(i)) is not None]
-            return float(sum(s.numCompletedTasks for s in stages)) / max(1, sum(s.numTasks for s in stages))
+            return float(sum(s.numCompletedTasks for s in stages) / max(1, sum(s.numTasks for s in stages)))
 
         return watch_share(self.progress, label, self.size, share)
 

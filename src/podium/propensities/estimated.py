@@ -18,6 +18,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.errors import PodiumError, needs
+from podium.data.facts import Fact
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.estimates.baselines import clone
@@ -60,7 +61,7 @@ class PropensityEstimate:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a result that uses the estimate must say."""
-        return tuple(f"estimated propensities: {d.meaning}. {d.advice}." for d in self.belief.doubts)
+        return tuple(Fact("doubtful propensities", doubt=d.meaning, advice=d.advice) for d in self.belief.doubts)
 
     def to_dict(self) -> dict[str, Any]:
         return {"model": self.model, "folds": self.folds, "seed": self.seed, **self.belief.to_dict()}
