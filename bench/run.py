@@ -30,8 +30,8 @@ import podium
 from podium.estimates.bootstrap import bootstrap_differences
 from podium.estimates.estimate import prepare
 from podium.estimates.estimators import DRE, IPS, Estimator
-from podium.worlds.simulator import Programme
 from podium.estimates.terms import row_terms
+from podium.worlds.simulator import Programme
 
 HERE = Path(__file__).parent
 OBP = HERE.parent / ".bench" / "obp" / "bin" / "python"

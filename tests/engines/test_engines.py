@@ -220,7 +220,8 @@ def test_answers_do_not_depend_on_the_size_of_batches_and_parts(
     ]
     whole = [f(open_table(rows, "memory", state="state")).to_dict() for f in ask]
     monkeypatch.setattr("podium.engines.duckdb.ROWS", 3000)
-    monkeypatch.setattr("podium.engines.parts.MOST", 1024)
+    monkeypatch.setattr("podium.engines.parts.PIECE", 700)
+    monkeypatch.setattr("podium.engines.parts.CELLS", 1 << 14)
     for engine in ("memory", "duckdb"):
         for f, wanted in zip(ask, whole, strict=True):
             assert_alike(f(open_table(rows, engine, state="state")).to_dict(), wanted, 1.0)

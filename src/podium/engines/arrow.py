@@ -16,7 +16,7 @@ from podium.data.log import Log, states_given
 from podium.data.read import type_cells
 from podium.data.roles import Roles
 from podium.engines import LATEST, ROW
-from podium.engines.parts import Part, unit_group
+from podium.engines.parts import Part, part_rows, unit_group
 from podium.policies.batches import NewActions, Reader, on_rows
 from podium.policies.drafts import Policy
 
@@ -71,9 +71,10 @@ class ArrowReader:
     units: Sequence[Any] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
+        size = part_rows(len(self.actions), len(self.reader.policies))
         for batch in batches:
-            if batch.num_rows:
-                yield self.part(batch)
+            for start in range(0, batch.num_rows, size):
+                yield self.part(batch.slice(start, size))
 
     def part(self, batch: pa.RecordBatch) -> Part:
         rows, log = batch.column(ROW).to_numpy(zero_copy_only=False), self.log_of(batch)
