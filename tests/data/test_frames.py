@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import podium
-from podium import frames
+from podium.data import frames
 
 COLUMNS: dict[str, list[Any]] = {
     "age": [41, 30, 25, 41],
@@ -93,8 +93,8 @@ def test_a_relation_of_any_length_is_scanned() -> None:
         "propensity": np.full(rows, 0.5),
     }
     policies = {"young": "sql:CASE WHEN age < 40 THEN 'sms' ELSE 'call' END", "now": "uniform"}
-    wanted = podium.compare(podium.Log.from_columns(columns), policies)
-    found = podium.compare(podium.scan_log(duckdb.connect().from_arrow(pa.table(columns))), policies)
+    wanted = podium.compare(podium.Log.from_columns(columns), policies, sample_rows=1000)
+    found = podium.compare(podium.scan_log(duckdb.connect().from_arrow(pa.table(columns))), policies, sample_rows=1000)
     assert found.settings["engine"] == "duckdb"
     assert found.ranking == wanted.ranking
     assert found.pairs[0].difference == pytest.approx(wanted.pairs[0].difference, rel=1e-9)

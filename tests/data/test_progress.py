@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from podium import progress
+from podium.data import progress
 from podium.data.progress import counted, show_progress, watch_progress
 
 

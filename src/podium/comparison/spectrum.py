@@ -19,7 +19,7 @@ from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
 from podium.estimates.estimators import Estimator, find_estimators
-from podium.estimates.evaluate import rows_of
+from podium.estimates.evaluate import on_rows
 from podium.estimates.methods import run_methods
 from podium.estimates.options import Options
 from podium.estimates.results import TIE, MethodResult
@@ -246,8 +246,7 @@ def spectrum(
     wanted = list(baselines) if isinstance(baselines, Sequence) and not isinstance(baselines, str) else [baselines]
     for baseline in wanted:
         check_baseline(baseline)
-    rows = rows_of(log, policies, asked)
-    places, missing = chart(rows, methods, wanted, asked)
+    rows, places, missing = on_rows(log, policies, asked, lambda rows: (rows, *chart(rows, methods, wanted, asked)))
     if not places:
         raise PodiumError(missing[0].reason, hint="no method can be used on this log.")
     settings = {

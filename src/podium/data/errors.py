@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,10 @@ class BadRows(PodiumError):
         """The same, that many rows further down."""
         return BadRows(self.what, self.rule, self.row + rows, self.value, self.rows, self.hint)
 
-    def merged(self, later: BadRows) -> BadRows:
-        """The same rule broken in rows that come later."""
-        return BadRows(self.what, self.rule, self.row, self.value, self.rows + later.rows, self.hint)
+    def merged(self, other: BadRows) -> BadRows:
+        """The same rule broken in other rows."""
+        first = min(self, other, key=lambda error: error.row)
+        return BadRows(self.what, self.rule, first.row, first.value, self.rows + other.rows, self.hint)
 
 
 class MissingExtra(PodiumError, ImportError):
@@ -72,6 +74,15 @@ class MissingExtra(PodiumError, ImportError):
             f"{package} is not installed; {purpose} needs it",
             hint=f"run: pip install 'podium[{extra}]'" if extra else f"run: pip install {package}",
         )
+
+
+@contextmanager
+def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Imports of an optional package: without it, an error that says how to install it."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(package, extra, purpose) from error
 
 
 def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) -> None:

@@ -110,6 +110,18 @@ SENTENCES: dict[str, str] = {
     "pairs without plan": "Some pairs have no plan. {why}.",
     "plan too large": "What to log more of is not worked out for so many rows and actions.",
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
+    # of policies
+    "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",
+    "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
+    "it depends on something that the state columns leave out.",
+    # of estimated propensities
+    "doubtful propensities": "estimated propensities: {doubt}. {advice}.",
+    "one action": "only one action was logged, so nothing shows how others would have been chosen",
+    "few rows": "{rows} rows are too few to learn how actions were chosen",
+    "calibration": "the probabilities are not those with which actions occur ({misplaced:.0%} of rows misplaced)",
+    "balance": "the estimate misses how {feature} goes with action {action} (z = {z:.1f})",
+    "rare actions": "fewer than {rows} rows show each of the actions {actions}",
+    "tiny": "{share:.0%} of the rows have a probability below {below:g}",
 }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from podium.data.columns import INT64, Column, is_unequal, kind_of
-from podium.data.errors import MissingExtra, PodiumError
+from podium.data.errors import PodiumError, needs
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
@@ -30,6 +30,27 @@ class ColumnTable(Mapping[str, Column]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+
+class LazyColumns(Mapping[str, Column]):
+    """Named columns, each made when it is asked for."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Column]) -> None:
+        self.names, self.make = list(names), make
+        self.made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self.names:
+            raise KeyError(name)
+        if name not in self.made:
+            self.made[name] = self.make(name)
+        return self.made[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def is_frame(thing: Any) -> bool:
@@ -85,10 +106,8 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
 
 def collect(lazy: Any, package: str) -> Any:
     """The rows of a frame that lives elsewhere, if they are few enough to be fetched."""
-    try:
-        __import__("pyarrow")
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet", f"a frame of {package}") from error
+    with needs("pyarrow", "parquet", f"a frame of {package}"):
+        import pyarrow  # noqa: F401
     table = lazy.head(MOST_LAZY_ROWS + 1).collect("pyarrow")
     if len(table) > MOST_LAZY_ROWS:
         raise PodiumError(
@@ -112,10 +131,8 @@ def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
     """Named columns as a frame of "pandas", "polars" or "pyarrow"."""
     if backend not in EXTRAS:
         raise PodiumError(f"unknown frame library {backend!r}", hint="use one of " + ", ".join(EXTRAS) + ".")
-    try:
+    with needs(backend, EXTRAS[backend], f"a {backend} frame"):
         __import__(backend)
-    except ImportError as error:
-        raise MissingExtra(backend, EXTRAS[backend], f"a {backend} frame") from error
     import narwhals as nw
 
     lists = {name: same_kind(column.tolist()) if column.dtype == object else column for name, column in columns.items()}

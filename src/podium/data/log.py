@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,16 @@ from podium.data.columns import (
     to_array,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
-from podium.data.frames import ColumnTable, columns_to_frame, frame_names, frame_to_columns, is_frame, take_rows
+from podium.data.frames import (
+    ColumnTable,
+    LazyColumns,
+    columns_to_frame,
+    frame_names,
+    frame_to_columns,
+    is_frame,
+    take_rows,
+)
+from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 
 FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
@@ -104,13 +113,8 @@ class Log:
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
         if len(rewards) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
-        refuse_rows(
-            self.column("reward"),
-            f"must lie within -{LARGEST:g} and {LARGEST:g}",
-            np.abs(rewards) > LARGEST,
-            rewards,
-            "give the rewards in a larger unit.",
-        )
+        rule, hint = f"must lie within -{LARGEST:g} and {LARGEST:g}", "give the rewards in a larger unit."
+        refuse_rows(self.column("reward"), rule, np.abs(rewards) > LARGEST, rewards, hint)
         self._set(rewards=rewards)
         self._set(states=self.states if is_frame(self.states) else to_array(self.states))
         self._set(state_columns=self._check_states())
@@ -391,7 +395,7 @@ class Log:
             behavior=picked(self.behavior),
             times=picked(self.times),
             units=picked(self.units),
-            columns=PickedColumns(self.columns, rows),
+            columns=LazyColumns(self.columns, partial(rows_of, self.columns, rows)),
         )
 
     # --- in and out ----------------------------------------------------------------------------------------
@@ -421,16 +425,23 @@ class Log:
         Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
         distribution; they are never state.
         """
-        columns = {name: to_array(values) for name, values in columns.items()}
         roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+        return cls.in_roles({name: to_array(values) for name, values in columns.items()}, roles, actions, frame)
+
+    @classmethod
+    def in_roles(
+        cls, columns: Mapping[str, Column], roles: Roles, actions: Sequence[Any] = (), frame: Any = None
+    ) -> Log:
+        """A log from columns whose roles are known; `frame` is what they came from."""
+        of = {role: columns[header] for role, header in roles.names.items()}
         log = cls(
             states=states_given(columns, list(roles.states), frame),
-            actions=columns[action],
-            rewards=columns[reward],
-            propensities=columns.get(roles.names.get("propensity", "")),
+            actions=of["action"],
+            rewards=of["reward"],
+            propensities=of.get("propensity"),
             action_space=tuple(actions),
-            times=columns.get(roles.names.get("time", "")),
-            units=columns[unit] if unit else None,
+            times=of.get("time"),
+            units=of.get("unit"),
             columns=columns,
             names=roles.names,
             states_guessed=roles.guessed,
@@ -456,15 +467,7 @@ class Log:
 
     def to_dict(self) -> dict[str, Any]:
         """What the JSON output says of the log."""
-        return {
-            "rows": len(self),
-            "distinct": self.distinct,
-            "states": self.n_states,
-            "actions": self.n_actions,
-            "propensities": self.knows,
-            **({} if self.estimated is None else {"propensity_estimate": self.estimated.to_dict()}),
-            **({"logged_by": self.logged_by} if self.logged_by else {}),
-        }
+        return log_figures(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the size, and the first rows."""
@@ -483,68 +486,13 @@ class Log:
         return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
 
     def __repr__(self) -> str:
-        known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
-        known["estimated"] = "estimated propensities"
-        return (
-            f"Log ({self.engine}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
-            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {self.logged_by or known[self.knows]}"
-        )
+        return describe_log(self, self.engine)
 
 
-class PickedColumns(Mapping[str, Column]):
-    """Some rows of named columns, each made when it is asked for."""
-
-    def __init__(self, columns: Mapping[str, Column], rows: slice | Codes) -> None:
-        self.columns, self.rows = columns, rows
-
-    def __getitem__(self, name: str) -> Column:
-        column: Column = self.columns[name][self.rows]
-        return column
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which column of a file or frame plays which part."""
-
-    names: Mapping[str, str]  # role -> header
-    states: tuple[str, ...]
-    propensity: str  # the header before the colon in propensity:<action>
-    full: bool  # such columns give the whole behaviour policy
-    guessed: bool  # the state columns are what was left over
-
-
-def assign_roles(
-    columns: Mapping[str, Any],
-    state: str | Sequence[str] | None = None,
-    action: str = "action",
-    reward: str = "reward",
-    propensity: str | None = None,
-    time: str | None = None,
-    unit: str | None = None,
-) -> Roles:
-    """The roles of named columns, see `Log.from_columns`."""
-    named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
-    for role, name in named.items():
-        if name is not None and name not in columns:
-            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
-    check_roles(action, reward, propensity, state)
-    p_name = propensity or "propensity"
-    names = {role: name for role, name in named.items() if name is not None}
-    as_state = {state} if isinstance(state, str) else set(state or ())
-    for role in ("propensity", "time"):
-        if role not in names and role in columns and role not in as_state:
-            names[role] = role
-    chosen = pick_states(columns, state, {*names.values()}, p_name)
-    if len(chosen) == 1:
-        names["state"] = chosen[0]
-    full = any(name.startswith(p_name + ":") for name in columns)
-    return Roles(names, tuple(chosen), p_name, full, state is None)
+def rows_of(columns: Mapping[str, Column], rows: slice | Codes, name: str) -> Column:
+    """Some rows of one column."""
+    column: Column = columns[name][rows]
+    return column
 
 
 def column_bytes(column: Column) -> bytes:
@@ -564,15 +512,6 @@ def units_column(values: Any, what: str) -> Column:
     return labels_column(units, what)
 
 
-def available(columns: Mapping[str, Any]) -> str:
-    """The hint that lists what there is."""
-    return (
-        "the columns are " + ", ".join(map(str, columns)) + "."
-        if columns
-        else "the log was not made from named columns."
-    )
-
-
 def is_row(values: NDArray[Any]) -> bool:
     """Whether states are rows of features given as tuples or lists."""
     return len(values) > 0 and isinstance(values[0], tuple | list | np.ndarray)
@@ -582,40 +521,9 @@ def spread_rows(states: Column, name: str) -> dict[str, Column]:
     """Rows of features, given as tuples, as one column per feature."""
     width = len(states[0])
     ragged = [not is_row([x]) or len(x) != width for x in states]  # type: ignore[arg-type]
-    refuse_rows(
-        f"column {name!r}",
-        f"must hold {width} features in every row",
-        ragged,
-        states,
-        "give rows of one length.",
-    )
+    rule = f"must hold {width} features in every row"
+    refuse_rows(f"column {name!r}", rule, ragged, states, "give rows of one length.")
     return {f"{name}[{j}]": to_array([row[j] for row in states]) for j in range(width)}
-
-
-def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
-    """What happened after a state was seen is no state, and one column plays one of these roles."""
-    taken = {action: "action"}
-    states = [state] if isinstance(state, str) else list(state or ())
-    roles = [(reward, "reward"), (propensity or "propensity", "propensity"), *((s, "state") for s in states)]
-    for name, role in roles:
-        if taken.setdefault(name, role) != role:
-            raise PodiumError(
-                f"the column {name!r} cannot be both the {taken[name]} and the {role}",
-                hint="name another column, or leave the option out.",
-            )
-
-
-def pick_states(
-    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
-) -> list[str]:
-    """The state columns: those that are named, else all that are nothing else."""
-    if state is not None:
-        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
-        for name in chosen:
-            if name not in columns:
-                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
-        return chosen
-    return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
 
 
 def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -> Any:

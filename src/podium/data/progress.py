@@ -57,6 +57,24 @@ def watch_progress(label: str, total: int, done: Callable[[], int], stream: Text
 
 
 @contextmanager
+def watch_share(progress: Progress, label: str, total: int, share: Callable[[], float]) -> Iterator[None]:
+    """For work of which others tell what share is done."""
+    with progress(label, total) as advance:
+        done = 0
+
+        def look() -> None:
+            nonlocal done
+            now = int(total * share())
+            if now > done:
+                advance(now - done)
+                done = now
+
+        with meanwhile(look, EVERY):
+            yield
+        advance(total - done)
+
+
+@contextmanager
 def meanwhile(look: Callable[[], None], pause: float) -> Iterator[None]:
     """A thread looks every `pause` seconds while other work goes on."""
     ended = threading.Event()

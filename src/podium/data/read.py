@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from podium.adapters import vowpal
 from podium.data.columns import Column, match_label, to_array
-from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.errors import PodiumError, count, needs
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
+from podium.data.roles import assign_roles
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -53,19 +54,14 @@ def read_log(
     text : columns to read as texts although they look like numbers (codes, postcodes)
     """
     columns = read_columns(path, text)
-    if actions and action in columns:
-        observed = [] if columns[action].dtype == object else np.unique(columns[action]).tolist()
-        actions = [match_label(a, observed) if isinstance(a, str) else a for a in actions]
-    return Log.from_columns(
-        columns,
-        state=state,
-        action=action,
-        reward=reward,
-        propensity=propensity,
-        time=time,
-        unit=unit,
-        actions=actions,
-    )
+    roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+    return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
+
+
+def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
+    """An action space in which texts name the numbers of a column that holds numbers."""
+    observed = [] if column.dtype == object else np.unique(column).tolist()
+    return [match_label(a, observed) if isinstance(a, str) else a for a in actions]
 
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
@@ -91,15 +87,21 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     else:
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
         raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
+    check_text(path.name, text, columns)
     for name in text:
-        if name not in columns:
-            raise PodiumError(f"{path.name}: there is no column {name!r} to read as text", hint=have(columns))
         if ending not in TEXT_ENDINGS:
             columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
     return columns
 
 
-def have(columns: Mapping[str, Any]) -> str:
+def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None:
+    """Every column that is to be read as texts is there."""
+    for name in text:
+        if name not in columns:
+            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=have(columns))
+
+
+def have(columns: Iterable[str]) -> str:
     return "the columns are " + ", ".join(columns) + "."
 
 
@@ -181,12 +183,17 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
 
 def read_csv_header(path: Path) -> list[str]:
     """The names in the first line of a CSV file that may be too large to read."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        start = file.read(1 << 16)
+    start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
     header = [h.strip() for h in next((row for row in lines if row), [])]
     check_header(header, path)
     return header
+
+
+def start_of(path: Path) -> str:
+    """The first lines of a text file."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return file.read(1 << 16)
 
 
 def check_header(header: Sequence[str], path: Path) -> None:
@@ -284,11 +291,9 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def read_parquet(path: Path) -> dict[str, Column]:
-    try:
+    with needs("pyarrow", "parquet", "reading Parquet"):
         import pyarrow as pa
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet", "reading Parquet") from error
     try:
         with pa.memory_map(str(path)) as source:
             table = parquet.ParquetFile(source).read()

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, match_label, sort_key, times_column
-from podium.data.errors import BadRows, PodiumError, count
+from podium.data.columns import Codes, match_label, sort_key, times_column
+from podium.data.errors import BadRows, PodiumError
 from podium.data.frames import is_frame
-from podium.data.log import Log, Roles, assign_roles, units_column
-from podium.engines import AUTO, LATEST, ROW, Census, Engine, Keys, check_engine
-from podium.engines.arrow import ArrowReader, array_of, numbers
-from podium.engines.sample import SAMPLE_ROWS, BinCounts, draw_rows, unit_bins
+from podium.data.log import Log, units_column
+from podium.data.read import match_actions, read_log
+from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
+from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
+from podium.engines.arrow import ArrowReader, BatchWork, Fault, array_of
+from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
+from podium.engines.works import (
+    EachBatch,
+    Survey,
+    batch_trouble,
+    count_bins,
+    latest_rewards,
+    rows_in_bins,
+    survey_batch,
+)
 from podium.estimates.moments import Moments
-from podium.policies.batches import NewActions, Reader
+from podium.policies.batches import NewActions, Reader, Trouble
 from podium.propensities.loggers import Loggers
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from podium.engines.arrow import Survey
 
 HEAD = 8192  # rows from which the forms of the policies are learned
 T = TypeVar("T")
@@ -48,22 +57,23 @@ class ScannedLog:
     actions: tuple[Any, ...] = ()
     behavior: Any = None
     known: str = ""
-
-    # --- what a log is asked --------------------------------------------------------------------------------------
+    estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
+    logged_by: ClassVar[str] = ""
 
     def __len__(self) -> int:
         return self.engine.rows()
 
     def header(self, role: str) -> str:
+        """The header of the column that plays a role: 'reward' unless it was renamed."""
         return self.roles.names.get(role, role)
-
-    @property
-    def state_columns(self) -> Mapping[str, str]:
-        return {h: self.engine.headers()[h] for h in self.roles.states}
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
         return self.engine.headers()
+
+    @property
+    def state_columns(self) -> Mapping[str, str]:
+        return {h: self.columns[h] for h in self.roles.states}
 
     @property
     def action_space(self) -> tuple[Any, ...]:
@@ -76,16 +86,9 @@ class ScannedLog:
     @property
     def knows(self) -> str:
         """What is known of the behaviour policy: "full", "logged" or "none"."""
-        if self.known:
-            return self.known
-        if self.roles.full or self.behavior is not None:
-            return "full"
+        if self.known or self.roles.full or self.behavior is not None:
+            return self.known or "full"
         return "logged" if "propensity" in self.roles.names else "none"
-
-    @property
-    def estimated(self) -> None:
-        """Propensities are estimated from a log in memory, never in passes."""
-        return None
 
     @property
     def digest(self) -> str:
@@ -107,20 +110,11 @@ class ScannedLog:
         return self.census.distinct
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": len(self),
-            "distinct": self.distinct,
-            "states": self.n_states,
-            "actions": self.n_actions,
-            "propensities": self.knows,
-        }
+        """What the JSON output says of the log."""
+        return log_figures(self)
 
     def __repr__(self) -> str:
-        known = {"full": "the full behaviour policy", "logged": "propensities", "none": "no propensities"}
-        return (
-            f"Log ({self.engine.name}): {count(len(self), 'row')}, {self.distinct:,} distinct (state, action), "
-            f"{count(self.n_states, 'state')}, {count(self.n_actions, 'action')}, {known[self.knows]}"
-        )
+        return describe_log(self, self.engine.name)
 
     # --- variants -------------------------------------------------------------------------------------------------
 
@@ -131,7 +125,15 @@ class ScannedLog:
             raise PodiumError(
                 f"the action space lacks {lost[0]!r}, which was logged", hint="name every action that may be taken."
             )
-        return replace(self, actions=given)
+        return self.changed(actions=given)
+
+    def changed(self, **fields: Any) -> ScannedLog:
+        """The same rows in the same roles; what is known of them stays known."""
+        twin = replace(self, **fields)
+        for name in ("survey", "census", "latest_mean"):
+            if name in vars(self):
+                vars(twin)[name] = vars(self)[name]
+        return twin
 
     def with_behavior(self, policy: Any) -> ScannedLog:
         if isinstance(policy, Loggers):
@@ -146,18 +148,12 @@ class ScannedLog:
                 hint="use engine='memory', write estimated propensities as a column, or leave `behavior` out: "
                 "LDE and DiM need none.",
             )
-        return replace(self, behavior=policy)
+        return self.changed(behavior=policy)
 
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
-            raise PodiumError(
-                f"the log has no column {column!r} for the unit", hint="the columns are " + ", ".join(self.columns)
-            )
-        states = self.roles.states
-        if self.roles.guessed and column in states and len(states) > 1:
-            states = tuple(h for h in states if h != column)
-        roles = replace(self.roles, names={**self.roles.names, "unit": column}, states=states)
-        return ScannedLog(self.engine, roles, self.actions, self.behavior)
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+        return ScannedLog(self.engine, self.roles.with_unit(column), self.actions, self.behavior)
 
     # --- passes ---------------------------------------------------------------------------------------------------
 
@@ -166,28 +162,17 @@ class ScannedLog:
         """Which rows repeat a state and an action, and which of them is the latest."""
         return Keys(self.roles.states, self.roles.names["action"], self.roles.names.get("time"))
 
-    @property
-    def role_columns(self) -> list[str]:
-        return list(dict.fromkeys([*self.roles.names.values(), *self.roles.states]))
-
     @cached_property
     def survey(self) -> Survey:
         """The first pass; a log that breaks a rule is refused here, as `podium.Log` refuses it."""
-        from podium.engines.arrow import SurveyWork
-
         if not self.roles.states:
             raise PodiumError(
                 "the log has no state columns", hint="name at least one with --state, or add a constant column."
             )
         if len(self) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
-        names = self.roles.names
-        shares = [names[role] for role in ("propensity",) if role in names]
-        labels = dict.fromkeys([*self.roles.states, *(names[role] for role in ("time",) if role in names)])
-        read = [names[role] for role in ("action", "reward", "unit") if role in names]
-        sound = frozenset([*labels, *shares]) if self.engine.sound(list(labels), shares) else frozenset()
-        columns = [h for h in self.role_columns if h in read or h not in sound]
-        found = self.engine.fold(columns, SurveyWork(self.roles, sound), "first look")
+        work = EachBatch(partial(survey_batch, roles=self.roles), Survey())
+        found = self.engine.fold(self.roles.columns, work, "first look")
         if found.bad:
             self.refuse(None)
         return found
@@ -207,18 +192,12 @@ class ScannedLog:
         self, reader: ArrowReader, columns: Iterable[str], function: Callable[..., T], label: str, latest: bool
     ) -> T:
         """`function` of the parts of the log, on the engine; what is wrong is told of all rows."""
-        from podium.engines.arrow import BatchWork, Fault
-
-        names = self.roles.names
-        own = [names[role] for role in ("action", "reward", "propensity", "unit") if role in names]
-        needed = list(dict.fromkeys([*own, *columns]))
+        needed = list(dict.fromkeys([*self.roles.some("action", "reward", "propensity", "unit"), *columns]))
         work: BatchWork[T] = BatchWork(reader, function)
         found: Any = self.engine.fold(needed, work, label, self.keys if latest else None)  # type: ignore[type-var]
         if isinstance(found, Fault):
-            if isinstance(found.error, BadRows):
+            if isinstance(found.error, BadRows | NewActions):
                 self.refuse(reader, needed)
-            if isinstance(found.error, NewActions):  # all of them, not those of the first batch that has any
-                raise NewActions(self.engine.fold(needed, PlayedWork(reader), "looking for actions").in_order())
             raise found.error
         result: T = found
         return result
@@ -236,8 +215,8 @@ class ScannedLog:
         if self.survey.low == self.survey.high:
             return self.survey.low
         reward = self.roles.names["reward"]
-        found = self.engine.fold([reward], LatestReward(reward), "latest rows", self.keys)
-        return float(found.mean[0])
+        work = EachBatch(partial(latest_rewards, reward=reward), Moments.of(np.zeros((0, 1))))
+        return float(self.engine.fold([reward], work, "latest rows", self.keys).mean[0])
 
     # --- the sample -------------------------------------------------------------------------------------------------
 
@@ -246,10 +225,11 @@ class ScannedLog:
         unit = self.roles.names.get("unit")
         if unit is None:
             return draw_rows(len(self), size, seed)
-        counts = self.engine.fold([unit], BinWork(unit, seed), "units")
-        last = counts.drawn(size)
-        found: RowNumbers = self.engine.fold([unit], BinWork(unit, seed, last), "units of the sample")
-        return found.numbers
+        count = EachBatch(partial(count_bins, unit=unit, seed=seed), np.zeros(BINS, dtype=np.int64))
+        bins = bins_to_draw(self.engine.fold([unit], count, "units"), size)
+        drawn: tuple[Codes, ...] = ()
+        pick = EachBatch(partial(rows_in_bins, unit=unit, seed=seed, bins=bins), drawn)
+        return np.sort(np.concatenate(self.engine.fold([unit], pick, "units of the sample")))
 
     def sampled(self, rows: Codes, actions: tuple[Any, ...], behavior: Any) -> Log:
         """Some rows in memory, with all their columns."""
@@ -267,199 +247,26 @@ class ScannedLog:
         return ArrowReader(Reader({}), self.roles, actions, behavior).log_of(batch)
 
     def head(self, columns: Iterable[str]) -> pa.RecordBatch:
-        return self.engine.head(list(dict.fromkeys([*self.role_columns, *columns])), HEAD)
+        return self.engine.head(list(dict.fromkeys([*self.roles.columns, *columns])), HEAD)
 
     def refuse(self, reader: ArrowReader | None, columns: Sequence[str] = ()) -> None:
         """Say what is wrong with the rows, as `podium.Log` and the policies say it; nothing if nothing is."""
-        needed = list(dict.fromkeys([*self.role_columns, *columns]))
-        work = CheckWork(self.engine.as_memory, self.roles, self.actions, reader)
-        found = self.engine.fold(needed, work, "looking for the rows at fault")
-        if found.faults:
-            names = self.roles.names
-            first = [names["reward"], *self.roles.states, names["action"]]
-            order = [
-                f"column {h!r}" for h in (*first, *(names[r] for r in ("time", "unit", "propensity") if r in names))
-            ]
-            keys = sorted(found.faults, key=lambda key: order.index(key[0]) if key[0] in order else len(order))
-            raise found.faults[keys[0]]
-        if found.other is not None:
-            raise found.other
+        look = partial(
+            batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader
+        )
+        needed = list(dict.fromkeys([*self.roles.columns, *columns]))
+        self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
 
     def collect(self) -> Log:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
-        batch = self.engine.fold(list(self.columns), collect_rows, "reading").table
-        columns = self.engine.as_memory(batch)
-        names = self.roles.names
-        actions = self.actions
-        if actions and names["action"] in columns and columns[names["action"]].dtype != object:
-            observed = np.unique(columns[names["action"]]).tolist()
-            actions = tuple(match_label(a, observed) if isinstance(a, str) else a for a in actions)
-        log = Log.from_columns(
-            columns,
-            state=list(self.roles.states) if not self.roles.guessed else None,
-            action=names["action"],
-            reward=names["reward"],
-            propensity=names.get("propensity"),
-            time=names.get("time"),
-            unit=names.get("unit"),
-            actions=actions,
-        )
+        import pyarrow as pa
+
+        batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
+        columns = self.engine.as_memory(pa.concat_batches(batches))
+        log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
         log = log if self.behavior is None else log.with_behavior(self.behavior)
         log._set(engine=self.engine.name)
         return log
-
-
-@dataclass(frozen=True, eq=False)
-class Collected:
-    """Record batches one after the other."""
-
-    parts: tuple[Any, ...]
-
-    def __add__(self, other: Collected) -> Collected:
-        return Collected(self.parts + other.parts)
-
-    @property
-    def table(self) -> Any:
-        import pyarrow as pa
-
-        return pa.concat_batches(self.parts)
-
-
-def collect_rows(batches: Iterator[pa.RecordBatch]) -> Collected:
-    return Collected(tuple(batches))
-
-
-@dataclass(frozen=True, eq=False)
-class Faults:
-    """Rules that rows break: the first row of each, and how many."""
-
-    faults: Mapping[tuple[str, str], BadRows]
-    other: PodiumError | None = None
-
-    def __add__(self, later: Faults) -> Faults:
-        merged = dict(self.faults)
-        for key, fault in later.faults.items():
-            merged[key] = merged[key].merged(fault) if key in merged else fault
-        return Faults(merged, self.other or later.other)
-
-
-@dataclass(frozen=True, eq=False)
-class CheckWork:
-    """Every batch checked as a log of its own, in the order of the rows."""
-
-    as_memory: Callable[[Any], dict[str, Column]]
-    roles: Roles
-    actions: tuple[Any, ...]
-    reader: ArrowReader | None
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Faults:
-        found = Faults({})
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            names = self.roles.names
-            try:
-                Log.from_columns(
-                    {h: c for h, c in self.as_memory(batch).items() if h in {*names.values(), *self.roles.states}},
-                    state=list(self.roles.states),
-                    action=names["action"],
-                    reward=names["reward"],
-                    propensity=names.get("propensity"),
-                    time=names.get("time"),
-                    unit=names.get("unit"),
-                    actions=self.actions,
-                )
-                if self.reader is not None:
-                    self.reader.part(batch)
-            except BadRows as error:
-                moved = error.moved(int(batch.column(ROW)[0].as_py()))
-                found = found + Faults({(error.what, error.rule): moved})
-            except PodiumError as error:
-                found = found + Faults({}, error)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class Played:
-    """Actions that nobody has named, by the policies that play them."""
-
-    labels: Mapping[str, frozenset[Any]]
-
-    def __add__(self, other: Played) -> Played:
-        names = dict.fromkeys([*self.labels, *other.labels])
-        none: frozenset[Any] = frozenset()
-        return Played({name: self.labels.get(name, none) | other.labels.get(name, none) for name in names})
-
-    def in_order(self) -> dict[str, list[Any]]:
-        return {name: sorted(labels, key=sort_key) for name, labels in self.labels.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class PlayedWork:
-    """What the policies play that the action space lacks."""
-
-    reader: ArrowReader
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Played:
-        found = Played({})
-        for batch in batches:
-            if batch.num_rows:
-                try:
-                    log = self.reader.log_of(batch)
-                except NewActions as error:
-                    played: Mapping[str, Sequence[Any]] = error.played
-                else:
-                    played = self.reader.reader.played(batch.column(ROW).to_numpy(zero_copy_only=False), log)
-                found = found + Played({name: frozenset(labels) for name, labels in played.items()})
-        return found
-
-
-@dataclass(frozen=True)
-class LatestReward:
-    """The rewards of the latest row of each state and action."""
-
-    reward: str
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Moments:
-        found = Moments.of(np.zeros((0, 1)))
-        for batch in batches:
-            values = numbers(batch.column(self.reward))
-            assert values is not None
-            found = found + Moments.of(values[batch.column(LATEST).to_numpy(zero_copy_only=False)][:, None])
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class RowNumbers:
-    """Numbers of rows, in order."""
-
-    numbers: Codes
-
-    def __add__(self, other: RowNumbers) -> RowNumbers:
-        return RowNumbers(np.concatenate([self.numbers, other.numbers]))
-
-
-@dataclass(frozen=True)
-class BinWork:
-    """Rows per bin of units; with `last`, the numbers of the rows whose units are in the bins before it."""
-
-    unit: str
-    seed: int
-    last: int | None = None
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Any:
-        found: Any = BinCounts.of(np.zeros(0, dtype=np.int64)) if self.last is None else RowNumbers(NO_ROWS)
-        for batch in batches:
-            bins = unit_bins(array_of(batch.column(self.unit)), self.seed)
-            if self.last is None:
-                found = found + BinCounts.of(bins)
-            else:
-                rows = batch.column(ROW).to_numpy(zero_copy_only=False)
-                found = found + RowNumbers(rows[bins < self.last])
-        return found
-
-
-NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 def scan_log(
@@ -494,8 +301,6 @@ def scan_log(
     if chosen == "memory":
         if is_frame(source):
             return Log.from_frame(source, actions=actions, **roles)
-        from podium.data.read import read_log
-
         return read_log(source, actions=actions, text=text, **roles)
     opened: Engine
     if chosen == "spark":
@@ -518,12 +323,10 @@ def choose_engine(source: Any, engine: str) -> str:
         return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
     path = Path(source)
     try:
-        single = path.is_file() and path.suffix.lower() not in (".duckdb", ".db")
-        pattern = not path.exists() and any(c in str(source) for c in "*?[")
-        return (
-            "duckdb"
-            if pattern or path.is_dir() or (path.is_file() and not single)
-            else ("duckdb" if single and path.stat().st_size >= AUTO else "memory")
-        )
+        if path.is_file():
+            large = path.suffix.lower() in (".duckdb", ".db") or path.stat().st_size >= AUTO
+        else:
+            large = path.is_dir() or (not path.exists() and any(c in str(source) for c in "*?["))
     except OSError:
-        return "memory"
+        large = False
+    return "duckdb" if large else "memory"

@@ -72,10 +72,6 @@ class Engine(Protocol):
         """The first rows, with their numbers in `ROW`."""
         ...
 
-    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
-        """Whether the engine sees for itself that no row of these columns breaks a rule, so that none need be read."""
-        ...
-
     def take(self, columns: Sequence[str], rows: Codes, label: str) -> pa.RecordBatch:
         """The rows with these numbers (ascending), in that order, with their numbers in `ROW`."""
         ...

@@ -1,22 +1,23 @@
-"""Record batches as the kernel reads them: the first pass that checks a log, and the passes after it."""
+"""Record batches as the kernel reads them: columns as arrays, and rows as parts of a log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, Floats, plain, to_array
+from podium.data.columns import Codes, Column, Floats, to_array
 from podium.data.errors import PodiumError
-from podium.data.frames import frame_to_columns
-from podium.data.log import AGREE, LARGEST, SMALLEST, Log, Roles, states_given
+from podium.data.frames import LazyColumns, frame_to_columns
+from podium.data.log import Log, states_given
 from podium.data.read import type_cells
+from podium.data.roles import Roles
 from podium.engines import LATEST, ROW
-from podium.engines.parts import UNITS, Part, unit_group
-from podium.estimates.moments import Moments
-from podium.policies.batches import Reader, behaved
+from podium.engines.parts import Part, part_rows, unit_group
+from podium.policies.batches import NewActions, Reader, on_rows
 from podium.policies.drafts import Policy
 
 if TYPE_CHECKING:
@@ -37,103 +38,6 @@ class Fault:
     __radd__ = __add__
 
 
-# --- the first pass --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """What a first look at all rows tells: sizes, ranges, actions, and whether anything is wrong."""
-
-    rows: int = 0
-    reward: Moments | None = None
-    low: float = np.inf
-    high: float = -np.inf
-    actions: Mapping[Any, int] = field(default_factory=dict)  # label -> rows
-    units: frozenset[Any] | None = frozenset()  # None: too many to name
-    bad: frozenset[str] = frozenset()  # columns that break a rule
-
-    def __add__(self, other: Survey) -> Survey:
-        counts = dict(self.actions)
-        for label, rows in other.actions.items():
-            counts[label] = counts.get(label, 0) + rows
-        units = None if self.units is None or other.units is None else self.units | other.units
-        return Survey(
-            self.rows + other.rows,
-            self.reward + other.reward if self.reward and other.reward else self.reward or other.reward,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            counts,
-            None if units is None or len(units) > UNITS else units,
-            self.bad | other.bad,
-        )
-
-
-@dataclass(frozen=True)
-class SurveyWork:
-    """The first pass: cheap signs of trouble; what exactly is wrong is told by `CheckWork`, row by row.
-
-    Columns that are known to be `sound` do not come with the batches.
-    """
-
-    roles: Roles
-    sound: frozenset[str] = frozenset()
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Survey:
-        total = Survey()
-        for batch in batches:
-            total = total + self.look(batch)
-        return total
-
-    def look(self, batch: pa.RecordBatch) -> Survey:
-        import pyarrow.compute as pc
-
-        names, bad = self.roles.names, set()
-        if batch.num_rows == 0:
-            return Survey()
-        labels = (*self.roles.states, *(names[r] for r in ("action", "time", "unit") if r in names))
-        for header in (h for h in labels if h not in self.sound):
-            column = batch.column(header)
-            if column.null_count or is_strange(column):
-                bad.add(header)
-        reward = numbers(batch.column(names["reward"]))
-        low, high = (np.nan, np.nan) if reward is None else (float(reward.min()), float(reward.max()))
-        if reward is None or not max(abs(low), abs(high)) <= LARGEST:  # nan would fail
-            bad.add(names["reward"])
-            reward, low, high = np.zeros(batch.num_rows), 0.0, 0.0
-        if "propensity" in names and names["propensity"] not in self.sound:
-            p = numbers(batch.column(names["propensity"]))
-            if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
-                bad.add(names["propensity"])
-        counted = pc.value_counts(batch.column(names["action"]))
-        actions = counted.field("values").to_pylist()
-        units: frozenset[Any] | None = frozenset()
-        if "unit" in names:
-            found = pc.unique(batch.column(names["unit"]))
-            units = frozenset(found.to_pylist()) if len(found) <= UNITS else None
-        return Survey(
-            batch.num_rows,
-            Moments.of(reward[:, None]),
-            low,
-            high,
-            dict(zip(map(plain, actions), counted.field("counts").to_pylist(), strict=True)),
-            units,
-            frozenset(bad),
-        )
-
-
-def is_strange(column: pa.Array) -> bool:
-    """Whether a column of labels holds what no label may be: nan, an infinity, an empty text, a nested value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = column.type
-    if pa.types.is_floating(kind):
-        return not pc.all(pc.is_finite(column)).as_py()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return bool(pc.any(pc.equal(column, "")).as_py())
-    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
-
-
 def numbers(column: pa.Array) -> Floats | None:
     """A column as float64, a gap as nan; None where it holds no numbers."""
     import pyarrow as pa
@@ -145,9 +49,6 @@ def numbers(column: pa.Array) -> Floats | None:
         return None
     values: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return values
-
-
-# --- batches for the kernel ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +71,10 @@ class ArrowReader:
     units: Sequence[Any] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
+        size = part_rows(len(self.actions), len(self.reader.policies))
         for batch in batches:
-            if batch.num_rows:
-                yield self.part(batch)
+            for start in range(0, batch.num_rows, size):
+                yield self.part(batch.slice(start, size))
 
     def part(self, batch: pa.RecordBatch) -> Part:
         rows, log = batch.column(ROW).to_numpy(zero_copy_only=False), self.log_of(batch)
@@ -184,7 +86,9 @@ class ArrowReader:
 
     def log_of(self, batch: pa.RecordBatch) -> Log:
         """The rows of a batch as a log of their own, over the whole action space; nothing is checked again."""
-        names, columns = self.roles.names, LazyColumns(batch)
+        names = self.roles.names
+        given = [name for name in batch.schema.names if name not in (ROW, LATEST)]
+        columns = LazyColumns(given, partial(column_of, batch))
         reward = numbers(batch.column(names["reward"]))
         assert reward is not None  # the first pass has seen to that
         codes = label_codes(batch.column(names["action"]), self.actions)
@@ -195,20 +99,18 @@ class ArrowReader:
             actions=to_array(list(self.actions))[codes],
             rewards=reward,
             propensities=numbers(batch.column(names["propensity"])) if "propensity" in names else None,
-            behavior=None,
             action_space=self.actions,
-            times=None,
-            units=None,
             columns=columns,
             names=names,
-            states_guessed=False,
-            estimated=None,
-            logged_by="",
-            engine="memory",
             state_columns=states,
             action_codes=codes,
         )
-        return log if self.behavior is None else behaved(log, self.behavior, self.actions)
+        if self.behavior is None:
+            return log
+        log = log.with_behavior(on_rows(self.behavior, batch.column(ROW).to_numpy(zero_copy_only=False)))
+        if new := [x for x in log.action_space if x not in set(self.actions)]:
+            raise NewActions({"behavior": new})
+        return log
 
     def unit_codes(self, column: pa.Array) -> Codes:
         if self.units is not None:
@@ -219,26 +121,8 @@ class ArrowReader:
         return found
 
 
-class LazyColumns(Mapping[str, Column]):
-    """The columns of a record batch as arrays, each made when it is asked for."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.batch = batch
-        self.names = [name for name in batch.schema.names if name not in (ROW, LATEST)]
-        self.made: dict[str, Column] = {}
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self.names:
-            raise KeyError(name)
-        if name not in self.made:
-            self.made[name] = array_of(self.batch.column(name))
-        return self.made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
+def column_of(batch: pa.RecordBatch, name: str) -> Column:
+    return array_of(batch.column(name))
 
 
 def array_of(column: pa.Array) -> Column:

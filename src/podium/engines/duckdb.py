@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Column
-from podium.data.errors import MissingExtra, PodiumError
-from podium.data.log import AGREE, SMALLEST
-from podium.data.progress import Progress, meanwhile, no_progress
+from podium.data.errors import PodiumError, needs
+from podium.data.progress import Progress, no_progress, watch_share
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
 from podium.engines.duplicates import Duplicates
 from podium.engines.parts import ROWS
-from podium.engines.sources import Rows, first_line, name_of, quoted
+from podium.engines.sources import DuckSource, first_line, name_of, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +32,6 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
-EVERY = 0.5  # seconds between two looks at a running query
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -67,11 +65,9 @@ class DuckEngine:
     name: str = field(default="duckdb", init=False)
 
     def __post_init__(self) -> None:
-        try:
+        with needs("duckdb", "duckdb", "the duckdb engine"):
             import duckdb
             import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("duckdb", "duckdb", "the duckdb engine") from error
         parent = Path(self.temp_dir) if self.temp_dir else Path(tempfile.gettempdir())
         if not parent.is_dir():
             raise PodiumError(
@@ -94,21 +90,18 @@ class DuckEngine:
             self.connection.execute("SET TimeZone = 'UTC'")  # texts without a zone have none
             ((self.workers,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
             self.allow(0)
-            self.disk = np.inf
             if self.disk_limit is not None:
                 # As part of `config` it would be shown but not kept.
                 self.connection.execute(f"SET max_temp_directory_size = {quoted(self.disk_limit)}")
-                parsed = f"SELECT parse_formatted_bytes({quoted(self.disk_limit)})"
-                ((self.disk,),) = self.connection.execute(parsed).fetchall()
         except duckdb.Error as error:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
-        self.lying = Rows(self.source, self.table, self.text, self.connection, self.folder)
+        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder)
         with self.explained():
-            self.relation = self.lying.open()
-        self.size, self.texts = self.lying.size, self.lying.texts
-        self.found: dict[Keys, tuple[Census, pa.BooleanArray]] = {}
+            self.relation = self.opened.open()
+        self.size, self.texts = self.opened.size, self.opened.texts
+        self.marks: dict[Keys, pa.BooleanArray] = {}
 
     def explained(self) -> DuckErrors:
         return DuckErrors(self)
@@ -147,26 +140,8 @@ class DuckEngine:
         return batch
 
     def census(self, keys: Keys) -> Census:
-        return self.duplicates(keys)[0]
-
-    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
-        tests = []
-        for column in labels:
-            cell, kind = name_of(column), self.schema[column]
-            strange = {"DOUBLE": f"NOT isfinite({cell})", "FLOAT": f"NOT isfinite({cell})", "VARCHAR": f"{cell} = ''"}
-            if kind_of(kind) == "other":
-                return False
-            tests.append(f"{cell} IS NULL OR {strange.get(kind, 'false')}")
-        for column in shares:
-            if kind_of(self.schema[column]) not in ("number", "whole"):
-                return False
-            tests.append(
-                f"NOT coalesce({name_of(column)} BETWEEN {SMALLEST!r}::DOUBLE AND {1 + AGREE!r}::DOUBLE, false)"
-            )
-        counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
         with self.explained():
-            ((*found,),) = self.connection.execute(f"SELECT {counts} FROM {self.relation}").fetchall()
-        return not any(found)
+            return self.duplicates(len(keys.states)).count(keys, self.latest(keys))
 
     def selected(self, columns: Sequence[str]) -> str:
         return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
@@ -178,7 +153,7 @@ class DuckEngine:
 
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
-        marks = None if latest is None else self.duplicates(latest)[1]
+        marks = None if latest is None else self.latest(latest)
         with self.explained():
             found = self.as_they_lie(columns, size)
             with closing(self.shown(found if marks is None else marked(found, marks), label)) as batches:
@@ -201,33 +176,20 @@ class DuckEngine:
             limit = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, self.workers) // THREADS
             self.connection.execute(f"SET memory_limit = '{limit}MB'")
 
-    @contextmanager
-    def watched(self, label: str) -> Iterator[None]:
+    def watched(self, label: str) -> AbstractContextManager[None]:
         """Show how far a query is on which DuckDB works by itself."""
-        with self.progress(label, self.size) as advance:
-            done = 0
+        return watch_share(self.progress, label, self.size, lambda: self.connection.query_progress() / 100)
 
-            def look() -> None:
-                nonlocal done
-                now = int(self.size * self.connection.query_progress() / 100)
-                if now > done:
-                    advance(now - done)
-                    done = now
-
-            with meanwhile(look, EVERY):
-                yield
-            advance(self.size - done)
-
-    def duplicates(self, keys: Keys) -> tuple[Census, pa.BooleanArray]:
-        """Counts, and (N,) whether no later row has the same state and action; found once, then kept."""
-        if keys not in self.found:
+    def latest(self, keys: Keys) -> pa.BooleanArray:
+        """(N,) whether no later row has the same state and action; found once, then kept."""
+        if keys not in self.marks:
             with self.explained():
-                self.allow(len(keys.states))
-                search = Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
-                self.found[keys] = search.find(keys)
-        return self.found[keys]
+                self.marks[keys] = self.duplicates(len(keys.states)).latest(keys)
+        return self.marks[keys]
 
-    # --- state by state ------------------------------------------------------------------------------------------
+    def duplicates(self, columns: int) -> Duplicates:
+        self.allow(columns)
+        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
         return memory_columns(self.texts, self.text, batch)
@@ -280,7 +242,7 @@ class DuckErrors:
                 f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
-        gone = [f for f in self.engine.lying.files if not Path(f).exists()]
+        gone = [f for f in self.engine.opened.files if not Path(f).exists()]
         if gone:
             raise PodiumError(
                 f"{Path(gone[0]).name} disappeared while it was read", hint="keep the files until the answer is there."

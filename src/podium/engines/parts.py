@@ -14,8 +14,8 @@ from podium.data.log import Log
 from podium.policies import PolicySet
 
 ROWS = 61_440  # rows that an engine delivers at once: half of what DuckDB writes and reads together
-CELLS = 1 << 22  # probabilities (rows x actions x policies) that a part holds
-LEAST, MOST = 1 << 10, 1 << 16  # rows of a part, however wide or narrow
+CELLS, LEAST = 1 << 22, 1 << 10  # probabilities (rows x actions x policies) that a part holds; its rows, at least
+PIECE = 1 << 13  # rows that sums are made of at once: more would not fit into the processor's cache
 UNITS = 4096  # units beyond that number are put into as many random groups
 
 
@@ -40,16 +40,14 @@ class Part:
 
 
 def pieces(part: Part) -> Iterator[Part]:
-    size = part_rows(part.log.n_actions, len(part.policies))
-    if len(part.rows) <= size:
-        yield part
-        return
-    for start in range(0, len(part.rows), size):
-        yield part.take(slice(start, start + size))
+    """A part in pieces that fit into the processor's cache."""
+    for start in range(0, len(part.rows), PIECE):
+        yield part.take(slice(start, start + PIECE))
 
 
 def part_rows(actions: int, policies: int) -> int:
-    return min(MOST, max(LEAST, CELLS // max(1, actions * policies)))
+    """How many rows policies are asked for at once."""
+    return min(ROWS, max(LEAST, CELLS // max(1, actions * policies)))
 
 
 def latest_rows(log: Log) -> NDArray[np.bool_]:

@@ -7,25 +7,28 @@ and certainty from the sample. Nobody beyond this module asks where the rows are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, sort_key
 from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
 from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
-from podium.engines.sample import BinCounts, draw_rows, unit_bins
+from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
-from podium.policies.batches import NewActions, Reader, columns_needed, prepare_policy
+from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy
 from podium.policies.drafts import Policy
 
 T = TypeVar("T")
+Q = ParamSpec("Q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +184,20 @@ class MemoryRows:
         return latest_rows(self.log)
 
     def fold(self, function: Callable[[Iterable[Part]], T], label: str, latest: bool) -> T:
-        with one_thread():
+        with one_thread(), self.told_of_all():
             return function(self.parts(latest))
+
+    @contextmanager
+    def told_of_all(self) -> Iterator[None]:
+        """What is wrong with a policy on some rows, told of all rows."""
+        try:
+            yield
+        except (BadRows, NewActions):
+            found = Trouble()
+            for rows, log in self.slices():
+                found = found + self.reader.trouble(rows, log)
+            found.tell()
+            raise
 
     def mean_reward(self, latest: bool) -> float:
         return mean_of(self.log.rewards[self.latest] if latest else self.log.rewards)
@@ -190,18 +205,21 @@ class MemoryRows:
     def facts(self) -> Facts:
         return Facts.of(self.log)
 
-    def parts(self, latest: bool) -> Iterator[Part]:
+    def slices(self) -> Iterator[tuple[Codes, Log]]:
+        """Consecutive rows: their numbers, and the log of them."""
         size = part_rows(self.log.n_actions, len(self.reader.policies))
         for start in range(0, len(self.log), size):
             some = slice(start, min(start + size, len(self.log)))
-            rows = np.arange(some.start, some.stop)
-            log = self.log.take(some)
+            yield np.arange(some.start, some.stop), self.log.take(some)
+
+    def parts(self, latest: bool) -> Iterator[Part]:
+        for rows, log in self.slices():
             yield Part(
                 rows,
                 log,
                 self.reader.policies_on(rows, log),
-                self.latest[some] if latest else None,
-                None if self.units is None else self.units[some],
+                self.latest[rows] if latest else None,
+                None if self.units is None else self.units[rows],
             )
 
 
@@ -241,6 +259,7 @@ def open_rows(
     *,
     size: int,
     at_once: bool = False,
+    late: Mapping[str, Sequence[Any]] | None = None,
 ) -> Rows:
     """The log with the options that a call adds to it, every policy on its rows, and the sample.
 
@@ -248,7 +267,9 @@ def open_rows(
     ----------
     size : rows of the sample; a log of no more is its own
     at_once : what is asked needs every policy on all rows at once, which a scanned log refuses
+    late : policy -> actions that it was seen to play, beyond those of the first rows
     """
+    late = late or {}
     if isinstance(log, ScannedLog):
         if len(log) > size and at_once:
             raise PodiumError(
@@ -256,7 +277,7 @@ def open_rows(
                 hint="leave it out, or use engine='memory'.",
             )
         if len(log) > size:
-            return with_every_action(partial(open_scanned, log, policies, behavior, actions, unit, seed, size))
+            return open_scanned(log, policies, behavior, actions, unit, seed, size, late)
         log = log.collect()
     if not isinstance(log, Log):
         raise PodiumError(
@@ -276,7 +297,7 @@ def open_rows(
         drawn = draw_sample(log, size, seed)
         some = PolicySet(tuple(p.take(drawn) for p in resolved), resolved.warnings)
         return Rows(log, log.take(drawn), some, source, groups, drawn)
-    return with_every_action(partial(open_memory, log, policies, seed, size, doubts))
+    return open_memory(log, policies, seed, size, doubts, late)
 
 
 def with_options(log: Log, behavior: Any, actions: Sequence[Any], unit: str | None, seed: int) -> Log:
@@ -287,20 +308,12 @@ def with_options(log: Log, behavior: Any, actions: Sequence[Any], unit: str | No
     return log if behavior is None else log.with_behavior(behavior, seed)
 
 
-def with_every_action(work: Callable[[Mapping[str, Sequence[Any]]], T]) -> T:
-    """What `work` gives; once more where a policy turns out to play actions that its first rows did not show."""
-    try:
-        return work({})
-    except NewActions as error:
-        return work(error.played)
-
-
 def draw_sample(log: Log, size: int, seed: int) -> Codes:
     """The numbers of the rows to look at closely: any, or those of whole units."""
     if log.units is None:
         return draw_rows(len(log), size, seed)
     bins = unit_bins(log.units, seed)
-    return np.flatnonzero(bins < BinCounts.of(bins).drawn(size))
+    return np.flatnonzero(bins < bins_to_draw(bin_counts(bins), size))
 
 
 def open_memory(
@@ -308,22 +321,17 @@ def open_memory(
 ) -> Rows:
     """A log in memory, its policies asked on the first rows, on the sample, and then part by part."""
     head = log.take(slice(0, HEAD))
-    prepared = {name: prepare_policy(name, p, head, len(log)) for name, p in named_policies(log, given).items()}
-    space, warnings = widen(log.action_space, prepared, late, lambda space: head.with_actions(space))
+    reader = Reader({name: prepare_policy(name, p, head, len(log)) for name, p in named_policies(log, given).items()})
+    with MemoryRows(log, reader).told_of_all():
+        space, warnings = widen(log.action_space, reader.policies, late, lambda space: head.with_actions(space))
     log = log.with_actions(space)
-    reader = Reader(prepared)
     drawn = draw_sample(log, size, seed)
-    sample = log.take(drawn)
-    resolved = reader.policies_on(drawn, sample)
+    sample, source = log.take(drawn), MemoryRows(log, reader)
+    with source.told_of_all():
+        resolved = reader.policies_on(drawn, sample)
     said = (*doubts, *warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
-    return Rows(
-        log,
-        sample,
-        PolicySet(resolved.policies, said),
-        MemoryRows(log, reader),
-        0 if log.units is None else unit_codes(log)[1],
-        drawn,
-    )
+    groups = 0 if log.units is None else unit_codes(log)[1]
+    return Rows(log, sample, PolicySet(resolved.policies, said), source, groups, drawn)
 
 
 def open_scanned(
@@ -361,19 +369,17 @@ def open_scanned(
         log.refuse(ArrowReader(Reader(prepared), roles, log.action_space, own), sorted(columns))
         raise
     reader = ArrowReader(Reader(prepared), roles, space, own, log.unit_names)
-    log = replace(log, actions=space, known=known)
+    log = log.changed(actions=space, known=known)
     drawn = log.draw(size, seed)
-    sample = log.sampled(drawn, space, own)
-    resolved = reader.reader.policies_on(drawn, sample)
+    try:
+        sample = log.sampled(drawn, space, own)
+        resolved = reader.reader.policies_on(drawn, sample)
+    except (BadRows, NewActions):
+        log.refuse(reader, needed)
+        raise
     said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
-    return Rows(
-        log,
-        sample,
-        PolicySet(resolved.policies, said),
-        ScannedRows(log, reader, needed),
-        0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names),
-        drawn,
-    )
+    groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
+    return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)
 
 
 def widen(
@@ -381,7 +387,7 @@ def widen(
     policies: Mapping[str, Policy],
     late: Mapping[str, Sequence[Any]],
     first: Callable[[tuple[Any, ...]], Log],
-) -> tuple[tuple[Any, ...], list[str]]:
+) -> tuple[tuple[Any, ...], list[Fact]]:
     """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
     warnings = []
     for name, policy in policies.items():
@@ -391,7 +397,6 @@ def widen(
         if name in late:
             labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
         if labels and name != "behavior":
-            shown = listed(labels, 5)
-            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {shown}.")
+            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
         space = (*space, *labels)
     return space, warnings

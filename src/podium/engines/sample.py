@@ -6,7 +6,6 @@ engine takes the same rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -33,20 +32,11 @@ def unit_bins(units: NDArray[Any], seed: int) -> Codes:
     return mixed.astype(np.int64)[codes]
 
 
-@dataclass(frozen=True, eq=False)
-class BinCounts:
-    """Rows in each bin of units."""
+def bin_counts(bins: Codes) -> Codes:
+    """(BINS,) rows in each bin."""
+    return np.bincount(bins, minlength=BINS)
 
-    rows: Codes  # (BINS,)
 
-    @classmethod
-    def of(cls, bins: Codes) -> BinCounts:
-        return cls(np.bincount(bins, minlength=BINS))
-
-    def __add__(self, other: BinCounts) -> BinCounts:
-        return BinCounts(self.rows + other.rows)
-
-    def drawn(self, size: int) -> int:
-        """How many of the first bins hold at most `size` rows together; at least as many as hold any."""
-        total = np.cumsum(self.rows)
-        return max(int(np.searchsorted(total, size, side="right")), int(np.flatnonzero(self.rows)[0]) + 1)
+def bins_to_draw(counts: Codes, size: int) -> int:
+    """How many of the first bins hold at most `size` rows together; at least as many as hold any."""
+    return max(int(np.searchsorted(np.cumsum(counts), size, side="right")), int(np.flatnonzero(counts)[0]) + 1)

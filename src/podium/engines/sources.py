@@ -5,18 +5,28 @@ from __future__ import annotations
 import glob
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from podium.data.errors import PodiumError
-from podium.data.read import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
+from podium.data.read import (
+    JSON_ENDINGS,
+    PARQUET_ENDINGS,
+    TEXT_ENDINGS,
+    check_text,
+    read_csv_header,
+    separator_of,
+    start_of,
+)
 from podium.engines import ROW
+from podium.engines.texts import cell_counts, column_kinds, flattened
 
 
 @dataclass(eq=False)
-class Rows:
+class DuckSource:
     """The rows of a source, told apart by their numbers; what is no Parquet is typed and kept as such.
 
     Parameters
@@ -110,8 +120,6 @@ class Rows:
 
     def from_text(self) -> str:
         """CSV files, typed as `podium.data.read` types them and kept as Parquet in the temporary folder."""
-        from podium.data.read import read_csv_header
-
         first = Path(self.files[0])
         header = read_csv_header(first)
         for file in self.files[1:]:
@@ -123,15 +131,10 @@ class Rows:
                     f"{Path(file).name} and {first.name} have different headers: {detail}",
                     hint="give every file the same columns in the same order.",
                 )
-        for name in self.text:
-            if name not in header:
-                raise PodiumError(
-                    f"{first.name}: there is no column {name!r} to read as text",
-                    hint="the columns are " + ", ".join(header) + ".",
-                )
+        check_text(first.name, self.text, header)
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         files = ", ".join(map(quoted, self.files))
-        separator = separator_of(first_lines(first), first)
+        separator = separator_of(start_of(first), first)
         raw = (
             f"read_csv([{files}], columns = {{{columns}}}, header = true, delim = {quoted(separator)}, quote = '\"', "
             "escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
@@ -144,82 +147,50 @@ class Rows:
         """Texts as numbers where every cell of a column is one and none is a code such as 007."""
         copy = self.folder / "texts.parquet"
         self.connection.execute(f"COPY (SELECT * FROM {raw}) TO {quoted(str(copy))} (FORMAT parquet)")
-        tests = []
-        for h in header:
-            raw_cell, cell = name_of(h), f"trim({name_of(h)})"
-            number = f"TRY_CAST({cell} AS DOUBLE) IS NOT NULL AND NOT contains({cell}, '_')"
-            whole = f"regexp_full_match({cell}, '[+-]?[0-9]+') AND TRY_CAST({cell} AS BIGINT) IS NOT NULL"
-            tests += [
-                f"count(*) FILTER ({raw_cell} IS NOT NULL AND NOT ({number}))",
-                f"count(*) FILTER (regexp_full_match({cell}, {quoted(CODE.pattern)}))",
-                f"count(*) FILTER ({raw_cell} IS NULL OR NOT ({whole}))",
-                f"count({raw_cell})",
-            ]
-        (found,) = self.connection.execute(
-            f"SELECT {', '.join(tests)} FROM read_parquet({quoted(str(copy))})"
-        ).fetchall()
+        tests = [test for h in header for test in cell_counts(name_of(h), matches)]
+        texts = f"read_parquet({quoted(str(copy))})"
+        (counts,) = self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()
         casts = []
-        for i, h in enumerate(header):
-            not_number, codes, not_whole, present = found[4 * i : 4 * i + 4]
-            kind = "VARCHAR"
-            if h not in self.text and present and not not_number and not codes:
-                kind = "DOUBLE" if not_whole else "BIGINT"
-            cell = name_of(h) if kind == "VARCHAR" else f"CAST(trim({name_of(h)}) AS {kind})"
+        for h, kind in zip(header, column_kinds(header, counts, self.text), strict=True):
+            cell = name_of(h) if kind is None else f"CAST(trim({name_of(h)}) AS {kind})"
             casts.append(f"{cell} AS {name_of(h)}")
-        final = self.folder / "typed.parquet"
-        self.connection.execute(
-            f"COPY (SELECT {', '.join(casts)} FROM read_parquet({quoted(str(copy))})) TO {quoted(str(final))} "
-            "(FORMAT parquet)"
-        )
+        opened = self.kept(f"SELECT {', '.join(casts)} FROM {texts}")
         copy.unlink()
-        return self.from_parquet([str(final)], hive=False)
+        return opened
+
+    def kept(self, query: str) -> str:
+        """The rows of a query, kept as Parquet in the temporary folder."""
+        copy = self.folder / "rows.parquet"
+        self.connection.execute(f"COPY ({query}) TO {quoted(str(copy))} (FORMAT parquet)")
+        return self.from_parquet([str(copy)], hive=False)
 
     def from_json(self) -> str:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
         files = ", ".join(map(quoted, self.files))
         raw = f"read_json([{files}], format = 'newline_delimited', sample_size = -1, union_by_name = true)"
-        self.connection.execute(f'CREATE TEMP TABLE "podium raw" AS SELECT * FROM {raw} LIMIT 0')
-        described = self.connection.execute('DESCRIBE "podium raw"').fetchall()
-        parts: list[tuple[str, str]] = []
-        for column, kind, *_ in described:
-            parts += self.flattened(raw, name_of(column), column, kind)
-        final = self.folder / "typed.parquet"
-        chosen = ", ".join(f"{expression} AS {name_of(header)}" for header, expression in parts)
-        self.connection.execute(f"COPY (SELECT {chosen} FROM {raw}) TO {quoted(str(final))} (FORMAT parquet)")
-        self.connection.execute('DROP TABLE "podium raw"')
-        return self.from_parquet([str(final)], hive=False)
+        parts = [
+            part
+            for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
+            for part in flattened(column, name_of(column), kind, partial(self.members, raw))
+        ]
+        return self.kept(f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}")
 
-    def flattened(self, raw: str, expression: str, header: str, kind: str) -> list[tuple[str, str]]:
-        """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a."""
+    def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:
+        """What is inside a list or an object of JSON."""
         if kind.endswith("[]"):
-            ((longest,),) = self.connection.execute(f"SELECT max(len({expression})) FROM {raw}").fetchall()
-            return [
-                part
-                for i in range(longest or 0)
-                for part in self.flattened(raw, f"{expression}[{i + 1}]", f"{header}[{i}]", kind[:-2])
-            ]
-        if kind.startswith("STRUCT("):
-            members = self.connection.execute(
-                f"SELECT unnest(struct_keys({expression})) FROM (SELECT * FROM {raw} LIMIT 1)"
-            ).fetchall()
-            found = []
-            for (member,) in members:
-                inner = f"{expression}[{quoted(member)}]"
-                ((inner_kind,),) = self.connection.execute(f"SELECT typeof({inner}) FROM {raw} LIMIT 1").fetchall()
-                found += self.flattened(raw, inner, f"{header}:{member}", inner_kind)
-            return found
-        return [(header, expression)]
+            ((longest,),) = self.connection.execute(f"SELECT max(len({cell})) FROM {raw}").fetchall()
+            return [(f"[{i}]", f"{cell}[{i + 1}]", kind[:-2]) for i in range(longest or 0)]
+        if not kind.startswith("STRUCT("):
+            return None
+        inside = self.connection.execute(f"DESCRIBE SELECT unnest({cell}) FROM {raw}").fetchall()
+        return [(f":{name}", f"{cell}[{quoted(name)}]", inner) for name, inner, *_ in inside]
 
     def from_database(self, path: str) -> str:
         if not Path(path).exists():
             raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
         self.connection.execute(f"ATTACH {quoted(path)} AS source (READ_ONLY)")
-        found = [
-            t
-            for (t,) in self.connection.execute(
-                "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"
-            ).fetchall()
-        ]
+        tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"
+        found = [name for (name,) in self.connection.execute(tables).fetchall()]
         table = self.table or (found[0] if len(found) == 1 else None)
         if table is None or table not in found:
             raise PodiumError(
@@ -229,9 +200,7 @@ class Rows:
         chosen = f"source.{name_of(table)}"
         ((self.size, last),) = self.connection.execute(f"SELECT count(*), max(rowid) FROM {chosen}").fetchall()
         if self.size and last != self.size - 1:  # rows have been deleted, and their numbers are missing
-            copy = self.folder / "table.parquet"
-            self.connection.execute(f"COPY (FROM {chosen}) TO {quoted(str(copy))} (FORMAT parquet)")
-            return self.from_parquet([str(copy)], hive=False)
+            return self.kept(f"FROM {chosen}")
         return f"(SELECT *, rowid AS {name_of(ROW)} FROM {chosen})"
 
     def from_relation(self) -> str:
@@ -241,7 +210,7 @@ class Rows:
                 f"a log cannot be scanned from {type(self.source).__name__}",
                 hint="give a path, a pattern such as 'log/*.parquet', or a DuckDB relation.",
             )
-        copy = self.folder / "relation.parquet"
+        copy = self.folder / "rows.parquet"
         self.source.write_parquet(str(copy))
         return self.from_parquet([str(copy)], hive=False)
 
@@ -265,9 +234,8 @@ def find_files(path: str) -> list[str]:
     return [path]
 
 
-def first_lines(path: Path) -> str:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.read(1 << 16)
+def matches(cell: str, pattern: str) -> str:
+    return f"regexp_full_match({cell}, {quoted(pattern)})"
 
 
 def same_kind(a: Any, b: Any) -> bool:

@@ -13,7 +13,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add
@@ -24,12 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Column
-from podium.data.errors import MissingExtra, PodiumError
-from podium.data.progress import Progress, meanwhile, no_progress
-from podium.data.read import CODE, JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, flatten
+from podium.data.errors import PodiumError, needs
+from podium.data.progress import Progress, no_progress, watch_share
+from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, check_text, flatten
 from podium.engines import ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
+from podium.engines.texts import cell_counts, column_kinds, flattened
 from podium.engines.workers import PART, PLACE, run_part, run_stretch
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ STRETCH = 1 << 23  # numbers in a stretch of rows, which a worker holds in memor
 ZONE = r"[T ]\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # a text that names a time of day and its zone
 INSIDE = 33  # bits of a monotonically increasing id that count inside a partition
 LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
-EVERY = 0.5  # seconds between two looks at a running job
 
 
 @dataclass(eq=False)
@@ -68,11 +68,9 @@ class SparkEngine:
     name: str = field(default="spark", init=False)
 
     def __post_init__(self) -> None:
-        try:
+        with needs("pyspark", "spark", "the spark engine"):
             import pyarrow  # noqa: F401
             import pyspark  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("pyspark", "spark", "the spark engine") from error
         if self.partitions is not None and self.partitions < 1:
             raise PodiumError(f"partitions must be at least 1; it is {self.partitions}", hint="leave it out.")
         self.texts = False
@@ -84,7 +82,7 @@ class SparkEngine:
                 self.frame = self.from_files(str(self.source))
             elif hasattr(self.source, "mapInArrow"):
                 self.session = self.source.sparkSession
-                self.frame = self.from_frame()
+                self.frame = self.kept_in_order(self.source)
             else:
                 raise PodiumError(
                     f"Spark cannot read a log from {type(self.source).__name__}",
@@ -136,34 +134,14 @@ class SparkEngine:
                     hint="give every file the same columns in the same order.",
                 )
             frame = frame.unionAll(other)
-        for name in self.text:
-            if name not in frame.columns:
-                raise PodiumError(
-                    f"{Path(path).name}: there is no column {name!r} to read as text",
-                    hint="the columns are " + ", ".join(frame.columns) + ".",
-                )
+        check_text(Path(path).name, self.text, frame.columns)
         self.texts = True
-        counts = []
-        for h in frame.columns:
-            raw, cell = quoted(h), f"trim({quoted(h)})"
-            number = f"try_cast({cell} AS DOUBLE) IS NOT NULL AND NOT contains({cell}, '_')"
-            whole = f"{cell} RLIKE '^[+-]?[0-9]+$' AND try_cast({cell} AS BIGINT) IS NOT NULL"
-            code = F.col(raw).isNotNull() & F.trim(F.col(raw)).rlike(f"^(?:{CODE.pattern})$")
-            counts += [
-                F.expr(f"count_if({raw} IS NOT NULL AND NOT coalesce({number}, false))"),
-                F.count_if(code),
-                F.expr(f"count_if({raw} IS NULL OR NOT coalesce({whole}, false))"),
-                F.expr(f"count({raw})"),
-            ]
-        (row,) = frame.agg(*(c.alias(f"c{i}") for i, c in enumerate(counts))).collect()
-        chosen = []
-        for i, h in enumerate(frame.columns):
-            not_number, codes, not_whole, present = row[4 * i : 4 * i + 4]
-            kind = None
-            if h not in self.text and present and not not_number and not codes:
-                kind = "double" if not_whole else "bigint"
-            column = F.col(quoted(h))
-            chosen.append((F.trim(column).cast(kind) if kind else column).alias(h))
+        counts = [count for h in frame.columns for count in cell_counts(quoted(h), matches)]
+        (row,) = frame.agg(*(F.expr(count).alias(f"c{i}") for i, count in enumerate(counts))).collect()
+        chosen = [
+            (F.trim(F.col(quoted(h))).cast(kind) if kind else F.col(quoted(h))).alias(h)
+            for h, kind in zip(frame.columns, column_kinds(frame.columns, row, self.text), strict=True)
+        ]
         return self.kept_in_order(frame.select(*chosen))
 
     def from_json(self, path: str) -> Any:
@@ -175,7 +153,7 @@ class SparkEngine:
         parts = [
             part
             for f in found.schema.fields
-            for part in self.flattened(frame, frame[quoted(f.name)], f.name, f.dataType)
+            for part in flattened(f.name, frame[quoted(f.name)], f.dataType, partial(self.members, frame))
         ]
         first = [row[0] for row in self.session.read.text(files[0]).head(100) if row[0].strip()]
         named = (name for line in first for name, _ in flatten(json.loads(line, object_pairs_hook=Pairs)))
@@ -183,22 +161,17 @@ class SparkEngine:
         parts.sort(key=lambda part: (place.get(part[0], len(place)), part[0]))  # Spark sorts them by name
         return self.kept_in_order(frame.select(*(column.alias(header) for header, column in parts)))
 
-    def flattened(self, frame: Any, column: Any, header: str, kind: Any) -> list[tuple[str, Any]]:
-        """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a."""
+    def members(self, frame: Any, column: Any, kind: Any) -> list[tuple[str, Any, Any]] | None:
+        """What is inside a list or an object of JSON."""
         from pyspark.sql import functions as F
         from pyspark.sql.types import ArrayType, StructType
 
         if isinstance(kind, StructType):
-            inside = [(column.getField(f.name), f"{header}:{f.name}", f.dataType) for f in kind.fields]
-        elif isinstance(kind, ArrayType):
-            ((longest,),) = frame.agg(F.max(F.size(column))).collect()
-            inside = [(F.get(column, F.lit(i)), f"{header}[{i}]", kind.elementType) for i in range(longest or 0)]
-        else:
-            return [(header, column)]
-        return [part for member in inside for part in self.flattened(frame, *member)]
-
-    def from_frame(self) -> Any:
-        return self.kept_in_order(self.source)
+            return [(f":{f.name}", column.getField(f.name), f.dataType) for f in kind.fields]
+        if not isinstance(kind, ArrayType):
+            return None
+        ((longest,),) = frame.agg(F.max(F.size(column))).collect()
+        return [(f"[{i}]", F.get(column, F.lit(i)), kind.elementType) for i in range(longest or 0)]
 
     def kept_in_order(self, frame: Any) -> Any:
         """A DataFrame numbered once and kept, since Spark may part its rows otherwise when it makes them again."""
@@ -264,9 +237,6 @@ class SparkEngine:
             distinct = self.latest(keys).count()
         return Census(count, distinct, single)
 
-    def sound(self, labels: Sequence[str], shares: Sequence[str]) -> bool:
-        return False  # another job would cost more than it saves
-
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
@@ -324,29 +294,18 @@ class SparkEngine:
         local = F.when(~found.rlike(ZONE), found.try_cast("timestamp_ntz"))  # no zone, no change of the clocks
         return [moment, local, F.when(moment.isNull() & local.isNull(), found)]
 
-    @contextmanager
-    def watched(self, label: str) -> Iterator[None]:
+    def watched(self, label: str) -> AbstractContextManager[None]:
         """Report the share of finished tasks while a job runs; Spark Connect has no such news."""
-        with self.progress(label, self.size) as advance:
-            try:
-                tracker = self.session.sparkContext.statusTracker()
-            except Exception:
-                yield
-                return
-            told_rows = 0
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+        except Exception:
+            return nullcontext()
 
-            def look() -> None:
-                nonlocal told_rows
-                stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
-                tasks = sum(s.numTasks for s in stages if s is not None)
-                done = sum(s.numCompletedTasks for s in stages if s is not None)
-                now = self.size * done // tasks if tasks else 0
-                if now > told_rows:
-                    advance(now - told_rows)
-                    told_rows = now
+        def share() -> float:
+            stages = [s for i in tracker.getActiveStageIds() if (s := tracker.getStageInfo(i)) is not None]
+            return float(sum(s.numCompletedTasks for s in stages) / max(1, sum(s.numTasks for s in stages)))
 
-            with meanwhile(look, EVERY):
-                yield
+        return watch_share(self.progress, label, self.size, share)
 
     @cached_property
     def parts(self) -> int:
@@ -442,3 +401,7 @@ def explained(engine: SparkEngine) -> Iterator[None]:
 
 def quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
+
+
+def matches(cell: str, pattern: str) -> str:
+    return f"{cell} RLIKE '^({pattern})$'"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from podium.estimates.methods import run_methods
 from podium.estimates.options import Options
 from podium.estimates.results import FEW, MethodResult
 from podium.outputs.display import Block, Shown, Table, number
+from podium.policies.batches import NewActions
 from podium.policies.drafts import Policy
 from podium.version import VERSION
 
+T = TypeVar("T")
 MANY = 6  # methods that a terminal has columns for
 EVALUATE = ("normalize", "duplicates", "behavior", "actions", "unit", "seed", "sample_rows")
 
@@ -108,8 +110,9 @@ def evaluate(
     """
     methods = find_estimators(estimators)
     chosen = Options.of(EVALUATE, options, baseline=baseline)
-    rows = rows_of(log, policies, chosen)
-    results, unavailable = run_methods(rows, methods, chosen)
+    rows, results, unavailable = on_rows(
+        log, policies, chosen, lambda rows: (rows, *run_methods(rows, methods, chosen))
+    )
     names = [m.name for m in methods]
     settings = {
         "estimators": names,
@@ -127,8 +130,17 @@ def evaluate(
     return Estimates(rows.log, rows.policies.names, values, unavailable, settings, warnings, errors, freedom)
 
 
-def rows_of(log: Any, policies: Any, options: Options) -> Rows:
-    """The rows that a question is about, with the policies on them."""
+def on_rows(log: Any, policies: Any, options: Options, work: Callable[[Rows], T]) -> T:
+    """What some work makes of the rows that a question is about; done again where a policy turns out to play actions
+    that neither the first rows nor the sample have shown."""
+    try:
+        return work(rows_of(log, policies, options))
+    except NewActions as error:
+        return work(rows_of(log, policies, options, error.played))
+
+
+def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequence[Any]] | None = None) -> Rows:
+    """The rows that a question is about, with the policies on them; `late` as in `open_rows`."""
     given = policies.values() if isinstance(policies, Mapping) else ()
     at_once = (
         options.normalize != "rows"
@@ -137,7 +149,7 @@ def rows_of(log: Any, policies: Any, options: Options) -> Rows:
     )
     return open_rows(
         log, policies, options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
-        at_once=at_once,
+        at_once=at_once, late=late,
     )  # fmt: skip
 
 

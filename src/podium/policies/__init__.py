@@ -10,6 +10,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.facts import Fact
 from podium.data.log import AGREE, Log
 from podium.policies.drafts import Draft, Policy
 from podium.policies.forms import draft_policy
@@ -111,7 +112,7 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     for name, draft in drafts.items():
         new = [x for x in draft.labels if x not in set(log.action_space)]
         if new:
-            warnings.append(f"policy {name!r} can play actions that the log's action space lacks: {listed(new, 5)}.")
+            warnings.append(Fact("new actions", policy=name, actions=listed(new, 5)))
             log = log.with_actions(new)
     rows = tuple(align(name, draft, log) for name, draft in drafts.items())
     warnings += [w for p in rows if (w := conflicting_rows(p, log))]
@@ -193,15 +194,10 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
     return PolicyRows(name, draft.kind, logged, matrix, proxy=draft.proxy)
 
 
-def conflicting_rows(policy: PolicyRows, log: Log) -> str | None:
+def conflicting_rows(policy: PolicyRows, log: Log) -> Fact | None:
     """A warning when rows of one (state, action) carry different probabilities."""
     fitted = policy.kind == "logged" and log.estimated is not None  # out of fold, so each row has its own
     if len(log.latest) == len(log) or fitted:
         return None
     differ = int(np.count_nonzero(np.abs(policy.logged[log.overwritten_by] - policy.logged) > AGREE))
-    if not differ:
-        return None
-    return (
-        f"policy {policy.name!r} has different probabilities in rows of one (state, action) ({count(differ, 'row')}): "
-        "it depends on something that the state columns leave out."
-    )
+    return Fact("conflicting rows", policy=policy.name, rows=count(differ, "row")) if differ else None

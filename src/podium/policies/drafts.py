@@ -170,11 +170,8 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
 def check_draft(name: str, draft: Draft, log: Log) -> Draft:
     """A policy has one row per log row, sums to 1, and agrees with itself."""
     for part in (draft.logged, draft.matrix, draft.chosen, draft.ratios):
-        if part is not None and len(part) != len(log):
-            raise PodiumError(
-                f"policy {name!r} has {count(len(part), 'row')}; the log has {count(len(log), 'row')}",
-                hint="a policy gives one answer per log row, in the same order.",
-            )
+        if part is not None:
+            check_rows(name, part, len(log))
     known, seen = set(log.action_space), set()
     for label in draft.labels:
         if label in seen:
@@ -190,6 +187,14 @@ def check_draft(name: str, draft: Draft, log: Log) -> Draft:
     if draft.matrix is not None and not draft.proxy:
         check_sums(f"policy {name!r}: the sum of a row's probabilities", draft.matrix, draft.labels)
     return draft
+
+
+def check_rows(name: str, answers: Any, rows: int) -> None:
+    if len(answers) != rows:
+        raise PodiumError(
+            f"policy {name!r} has {count(len(answers), 'row')}; the log has {count(rows, 'row')}",
+            hint="a policy gives one answer per log row, in the same order.",
+        )
 
 
 def check_sums(what: str, matrix: Floats, labels: tuple[Any, ...]) -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from podium.adapters.sb3 import read_model_choices
-from podium.data.columns import (
-    REAL,
-    is_unequal,
-    match_label,
-    plain,
-    to_array,
-)
+from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
 from podium.data.errors import PodiumError, listed, show_value
 from podium.data.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
-from podium.data.log import Log, available
+from podium.data.log import Log
+from podium.data.roles import available
 from podium.policies.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
 from podium.policies.specs import parse_spec
 from podium.policies.sql import chosen_actions
@@ -27,13 +23,16 @@ from podium.policies.tables import read_table
 
 def draft_policy(name: str, policy: Any, log: Log) -> Draft:
     """Read one policy, whatever its form."""
+    policy = stated(name, policy, log)
+    return check_draft(name, READERS[policy.kind](name, policy, log), log)
+
+
+def stated(name: str, policy: Any, log: Log) -> Policy:
+    """A policy in any form with its kind."""
     if isinstance(policy, str):
         policy = Policy(policy, kind="column") if policy in log.columns else parse_spec(policy, log)
-    if not isinstance(policy, Policy):
-        policy = Policy(policy)
-    kind = policy.kind or guess_kind(name, policy.source)
-    draft = READERS[kind](name, policy, log)
-    return check_draft(name, draft, log)
+    found: Policy = policy if isinstance(policy, Policy) else Policy(policy)
+    return found if found.kind else replace(found, kind=guess_kind(name, found.source))
 
 
 def guess_kind(name: str, source: Any) -> str:
@@ -180,7 +179,7 @@ def read_sql(name: str, policy: Policy, log: Log) -> Draft:
     return read_actions(name, Policy(chosen_actions(name, str(policy.source), log)), log)
 
 
-READERS: dict[str, Callable[[str, Policy, Log], Draft]] = {
+READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "column": read_column,
     "probabilities": read_probabilities,
     "distribution": read_distribution,

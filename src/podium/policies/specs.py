@@ -13,7 +13,7 @@ from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
-from podium.data.errors import MissingExtra, PodiumError
+from podium.data.errors import PodiumError, needs
 from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
@@ -78,10 +78,8 @@ def load_skops(path: Path) -> Any:
     """A scikit-learn model from a skops file, which cannot run code; types skops does not know are refused."""
     if not path.exists():
         raise PodiumError(f"there is no file {str(path)!r}", hint="check the path of the model.")
-    try:
+    with needs("skops", "sklearn", "reading a .skops model"):
         from skops import io
-    except ImportError as error:
-        raise MissingExtra("skops", "sklearn", "reading a .skops model") from error
     try:
         unknown = io.get_untrusted_types(file=path)
     except Exception as error:

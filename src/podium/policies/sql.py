@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.data.columns import Column, is_missing, to_array
-from podium.data.errors import MissingExtra, PodiumError, refuse_rows
+from podium.data.errors import PodiumError, needs, refuse_rows
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 
@@ -15,10 +15,8 @@ ROW, CHOICE = "podium row number", "podium choice"
 def chosen_actions(name: str, expression: str, log: Log) -> Column:
     """(N,) the action that the expression chooses in each row; it may see what a policy may know: not the
     logged action, its reward or its probability."""
-    try:
+    with needs("duckdb", "duckdb", "a policy in SQL"):
         import duckdb
-    except ImportError as error:
-        raise MissingExtra("duckdb", "duckdb", "a policy in SQL") from error
     visible = visible_columns(log)
     for i, header in enumerate(visible):
         twin = next((h for h in list(visible)[:i] if h.lower() == header.lower()), None)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from podium.data.columns import (
-    Codes,
-    Column,
-    labels_column,
-    match_label,
-    plain,
-    to_array,
-)
+from podium.data.columns import Codes, Column, Floats, labels_column, match_label, plain, to_array
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
 from podium.data.frames import ColumnTable, frame_to_columns
 from podium.data.log import Log
@@ -28,12 +21,61 @@ def read_table(name: str, policy: Policy, log: Log) -> Draft:
     table = policy.source
     if isinstance(table, Mapping) and not isinstance(table, ColumnTable):
         return read_mapping(name, table, log, policy.proxy)
-    columns = frame_to_columns(index_as_column(name, table, log))
+    opened = table if isinstance(table, Table) else open_table(name, policy, log, len(log))
+    return opened.draft(name, log)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A policy's table, read: keyed by state, or with one row per row of the log.
+
+    Parameters
+    ----------
+    place : the row that describes each state; None without keys
+    labels, matrix : its actions and their probabilities
+    chosen : the action that it chooses in each row, where it has no probabilities
+    """
+
+    place: Mapping[Any, int] | None
+    labels: tuple[Any, ...] = ()
+    matrix: Floats | None = None
+    chosen: Column | None = None
+    proxy: bool = False
+
+    def draft(self, name: str, log: Log) -> Draft:
+        rows = np.arange(len(log)) if self.place is None else self.rows_by_state(name, self.place, log)
+        if self.matrix is None:
+            assert self.chosen is not None
+            return read_actions(name, Policy(self.chosen[rows]), log)
+        return Draft("table", labels=self.labels, matrix=self.matrix[rows], proxy=self.proxy)
+
+    def rows_by_state(self, name: str, place: Mapping[Any, int], log: Log) -> Codes:
+        """For each log row, the row of the table that describes its state."""
+        wanted = zip(*(c[log.first_rows].tolist() for c in log.state_columns.values()), strict=True)
+        found = np.array([place.get(key, -1) for key in wanted])[log.state_codes]
+        rule, hint = "must have a row for every state", "add the missing states to its table."
+        refuse_rows(f"policy {name!r}", rule, found < 0, StateText(log), hint)
+        return found
+
+    def take(self, rows: Codes) -> Table:
+        """The table on some rows of the log."""
+        if self.place is not None:
+            return self
+        matrix, chosen = (None if part is None else part[rows] for part in (self.matrix, self.chosen))
+        return replace(self, matrix=matrix, chosen=chosen)
+
+
+def open_table(name: str, policy: Policy, log: Log, rows: int) -> Table:
+    """A table for a log of so many rows, of which `log` holds the first."""
+    columns = frame_to_columns(index_as_column(name, policy.source, log))
+    size = len(next(iter(columns.values()), ()))
     keys = [h for h in log.state_columns if h in columns]
-    rows = np.arange(len(log))
+    place: dict[Any, int] | None = None
     if len(keys) == len(log.state_columns):
-        rows = rows_by_state(name, columns, log)
+        clean = {h: labels_column(columns[h], f"policy {name!r}: column {h!r}") for h in keys}
         columns = {h: c for h, c in columns.items() if h not in keys}
+        same = size == rows and all(np.array_equal(c[: len(log)], log.state_columns[h]) for h, c in clean.items())
+        place = None if same else places(name, list(clean.values()), list(columns.values()))
     else:
         partial = [h for h in keys if match_label(h, log.action_space) not in log.action_space]
         if partial:
@@ -42,18 +84,30 @@ def read_table(name: str, policy: Policy, log: Log) -> Draft:
                 f"policy {name!r}: its table has the state column {partial[0]!r} and lacks {lacking[0]!r}",
                 hint="give every state column as a key, or none and one row per log row.",
             )
-        size = len(next(iter(columns.values()), ()))
-        if size != len(log):
+        if size != rows:
             raise PodiumError(
-                f"policy {name!r}: its table has {count(size, 'row')}; the log has {count(len(log), 'row')}",
+                f"policy {name!r}: its table has {count(size, 'row')}; the log has {count(rows, 'row')}",
                 hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
             )
     if list(columns) == [log.header("action")]:
-        return read_actions(name, Policy(columns[log.header("action")][rows]), log)
+        return Table(place, chosen=columns[log.header("action")])
     labels, matrix = read_cells(name, columns, log, policy.proxy)
     if not policy.proxy:
         check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
-    return Draft("table", labels=labels, matrix=matrix[rows], proxy=policy.proxy)
+    return Table(place, labels, matrix, proxy=policy.proxy)
+
+
+def places(name: str, keys: Sequence[Column], cells: Sequence[Column]) -> dict[Any, int]:
+    """The row of a table that describes each state; rows of one state must not differ."""
+    place: dict[Any, int] = {}
+    for i, key in enumerate(zip(*(k.tolist() for k in keys), strict=True)):
+        j = place.setdefault(key, i)
+        if j != i and any(c[i] != c[j] for c in cells):
+            raise PodiumError(
+                f"policy {name!r}: rows {j + 1} and {i + 1} of its table describe one state and differ",
+                hint="keep one row per state, or one row per log row in the same order.",
+            )
+    return place
 
 
 def index_as_column(name: str, table: Any, log: Log) -> Any:
@@ -69,34 +123,6 @@ def index_as_column(name: str, table: Any, log: Log) -> Any:
         f"policy {name!r}: its table has an index of labels, such as {show_value(index[0])}",
         hint=f"make the states a column (table.reset_index()), named {', '.join(log.state_columns)}.",
     )
-
-
-def rows_by_state(name: str, columns: Mapping[str, Column], log: Log) -> Codes:
-    """For each log row, the row of a table that describes its state."""
-    keys = [labels_column(columns[h], f"policy {name!r}: column {h!r}") for h in log.state_columns]
-    if len(keys[0]) == len(log) and all(
-        np.array_equal(key, column) for key, column in zip(keys, log.state_columns.values(), strict=True)
-    ):
-        return np.arange(len(log))  # the same rows in the same order
-    place: dict[Any, int] = {}
-    others = [c for h, c in columns.items() if h not in log.state_columns]
-    for i, key in enumerate(zip(*(k.tolist() for k in keys), strict=True)):
-        j = place.setdefault(key, i)
-        if j != i and any(c[i] != c[j] for c in others):
-            raise PodiumError(
-                f"policy {name!r}: rows {j + 1} and {i + 1} of its table describe one state and differ",
-                hint="keep one row per state, or one row per log row in the same order.",
-            )
-    wanted = zip(*(c[log.first_rows].tolist() for c in log.state_columns.values()), strict=True)
-    found = np.array([place.get(key, -1) for key in wanted])
-    refuse_rows(
-        f"policy {name!r}",
-        "must have a row for every state",
-        (found < 0)[log.state_codes],
-        StateText(log),
-        "add the missing states to its table.",
-    )
-    return found[log.state_codes]
 
 
 def read_mapping(name: str, table: Mapping[Any, Any], log: Log, proxy: bool) -> Draft:

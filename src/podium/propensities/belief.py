@@ -13,6 +13,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats, descending, factorize, group_sums
 from podium.data.errors import listed, show_value
+from podium.data.facts import Fact
 from podium.data.log import Log
 
 BINS = 10
@@ -134,30 +135,26 @@ def assess(log: Log, behavior: Floats, shares: Floats, features: Floats, names: 
 
 def find_doubts(b: Belief, log: Log, counts: Codes) -> list[Doubt]:
     """The reasons not to believe an estimate, gravest first."""
-    found = []
-    logged = int((counts > 0).sum())
-    if logged < 2:
-        meaning = "only one action was logged, so nothing shows how others would have been chosen"
-        found.append(Doubt("one action", True, meaning, "Log other actions too"))
+    found: list[Doubt] = []
+
+    def doubt(code: str, grave: bool, advice: str, **figures: Any) -> None:
+        found.append(Doubt(code, grave, Fact(code, **figures), advice))
+
+    another = "Try another model, such as estimate:boosting"
+    if (counts > 0).sum() < 2:
+        doubt("one action", True, "Log other actions too")
     if b.rows < FEW_ROWS:
-        meaning = f"{b.rows} rows are too few to learn how actions were chosen"
-        found.append(Doubt("few rows", True, meaning, "Use LDE, which needs no propensities"))
+        doubt("few rows", True, "Use LDE, which needs no propensities", rows=b.rows)
     if b.calibration_p < RARE_CHANCE and b.calibration_error > MISCALIBRATED:
-        meaning = (
-            f"the probabilities are not those with which actions occur ({b.calibration_error:.0%} of rows misplaced)"
-        )
-        found.append(Doubt("calibration", True, meaning, "Try another model, such as estimate:boosting"))
+        doubt("calibration", True, another, misplaced=b.calibration_error)
     if b.balance_z > b.balance_limit:
         action, feature = b.balance_at
-        meaning = f"the estimate misses how {feature} goes with action {action} (z = {b.balance_z:.1f})"
-        found.append(Doubt("balance", True, meaning, "Try another model, such as estimate:boosting"))
+        doubt("balance", True, another, feature=feature, action=action, z=b.balance_z)
     if b.rare_actions:
         rare = [x for x, c in zip(log.action_space, counts, strict=True) if 0 < c < ROWS_PER_ACTION]
-        meaning = f"fewer than {ROWS_PER_ACTION} rows show each of the actions {listed(rare, 5)}"
-        found.append(Doubt("rare actions", False, meaning, "Merge rare actions, or log more"))
+        doubt("rare actions", False, "Merge rare actions, or log more", rows=ROWS_PER_ACTION, actions=listed(rare, 5))
     if b.tiny_share > TINY_SHARE:
-        meaning = f"{b.tiny_share:.0%} of the rows have a probability below {TINY:g}"
-        found.append(Doubt("tiny", False, meaning, "IPS and DRE hang on these rows; prefer LDE"))
+        doubt("tiny", False, "IPS and DRE hang on these rows; prefer LDE", share=b.tiny_share, below=TINY)
     return found
 
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
-from podium.data.errors import MissingExtra, PodiumError
+from podium.data.errors import PodiumError, needs
+from podium.data.facts import Fact
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.estimates.learned import clone
@@ -61,7 +62,7 @@ class PropensityEstimate(Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a result that uses the estimate must say."""
-        return tuple(f"estimated propensities: {d.meaning}. {d.advice}." for d in self.belief.doubts)
+        return tuple(Fact("doubtful propensities", doubt=d.meaning, advice=d.advice) for d in self.belief.doubts)
 
     def to_dict(self) -> dict[str, Any]:
         return {"model": self.model, "folds": self.folds, "seed": self.seed, **self.belief.to_dict()}
@@ -229,12 +230,9 @@ def find_model(model: Any, seed: int) -> tuple[Any, str]:
 
 
 def named_classifier(name: str, seed: int) -> Any:
-    try:
+    with needs("scikit-learn", "sklearn", f"estimating propensities by {name} (estimate:frequencies does without)"):
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        purpose = f"estimating propensities by {name} (estimate:frequencies does without)"
-        raise MissingExtra("scikit-learn", "sklearn", purpose) from error
     if name == "logistic":
         # The default solver stops a hundredth away from the optimum, at a place that depends on the processor.
         return LogisticRegression(solver="newton-cg", tol=1e-12, max_iter=500)

@@ -17,7 +17,8 @@ import numpy as np
 
 from podium.data.columns import Codes, factorize, labels_column, match_label, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.log import AGREE, Log, available, states_given
+from podium.data.log import AGREE, Log, states_given
+from podium.data.roles import available
 from podium.policies import align
 from podium.policies.forms import draft_policy
 

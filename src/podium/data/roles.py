@@ -1,0 +1,127 @@
+"""The parts that columns play in a log: state, action, reward, propensity, time and unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from podium.data.errors import PodiumError, count
+
+KNOWN = {
+    "full": "the full behaviour policy",
+    "logged": "propensities",
+    "estimated": "estimated propensities",
+    "none": "no propensities",
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of a file or frame plays which part."""
+
+    names: Mapping[str, str]  # role -> header
+    states: tuple[str, ...]
+    propensity: str  # the header before the colon in propensity:<action>
+    full: bool  # such columns give the whole behaviour policy
+    guessed: bool  # the state columns are what was left over
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that plays a part, the policies apart."""
+        return tuple(dict.fromkeys([*self.names.values(), *self.states]))
+
+    def some(self, *roles: str) -> list[str]:
+        """The columns of those of these roles that the log has."""
+        return [self.names[role] for role in roles if role in self.names]
+
+    def with_unit(self, column: str) -> Roles:
+        """The same with a column as the unit; it leaves the state where that was only what was left over."""
+        states = self.states
+        if self.guessed and len(states) > 1:
+            states = tuple(h for h in states if h != column)
+        return replace(self, names={**self.names, "unit": column}, states=states)
+
+
+def assign_roles(
+    columns: Mapping[str, Any],
+    state: str | Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    propensity: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+) -> Roles:
+    """The roles of named columns, see `Log.from_columns`."""
+    named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
+    for role, name in named.items():
+        if name is not None and name not in columns:
+            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+    check_roles(action, reward, propensity, state)
+    p_name = propensity or "propensity"
+    names = {role: name for role, name in named.items() if name is not None}
+    as_state = {state} if isinstance(state, str) else set(state or ())
+    for role in ("propensity", "time"):
+        if role not in names and role in columns and role not in as_state:
+            names[role] = role
+    chosen = pick_states(columns, state, {*names.values()}, p_name)
+    if len(chosen) == 1:
+        names["state"] = chosen[0]
+    full = any(name.startswith(p_name + ":") for name in columns)
+    return Roles(names, tuple(chosen), p_name, full, state is None)
+
+
+def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
+    """What happened after a state was seen is no state, and one column plays one of these roles."""
+    taken = {action: "action"}
+    states = [state] if isinstance(state, str) else list(state or ())
+    roles = [(reward, "reward"), (propensity or "propensity", "propensity"), *((s, "state") for s in states)]
+    for name, role in roles:
+        if taken.setdefault(name, role) != role:
+            raise PodiumError(
+                f"the column {name!r} cannot be both the {taken[name]} and the {role}",
+                hint="name another column, or leave the option out.",
+            )
+
+
+def pick_states(
+    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
+) -> list[str]:
+    """The state columns: those that are named, else all that are nothing else."""
+    if state is not None:
+        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
+        for name in chosen:
+            if name not in columns:
+                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
+        return chosen
+    return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
+
+
+def available(columns: Mapping[str, Any]) -> str:
+    """The hint that lists what there is."""
+    return (
+        "the columns are " + ", ".join(map(str, columns)) + "."
+        if columns
+        else "the log was not made from named columns."
+    )
+
+
+def log_figures(log: Any) -> dict[str, Any]:
+    """What the JSON output says of a log, wherever its rows are."""
+    return {
+        "rows": len(log),
+        "distinct": log.distinct,
+        "states": log.n_states,
+        "actions": log.n_actions,
+        "propensities": log.knows,
+        **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
+        **({"logged_by": log.logged_by} if log.logged_by else {}),
+    }
+
+
+def describe_log(log: Any, engine: str) -> str:
+    """A log in one line."""
+    return (
+        f"Log ({engine}): {count(len(log), 'row')}, {log.distinct:,} distinct (state, action), "
+        f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}, {log.logged_by or KNOWN[log.knows]}"
+    )

@@ -1,0 +1,52 @@
+"""Text files that an engine reads: which of their columns are numbers, and nested JSON as plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+CODE, WHOLE = "[+-]?0[0-9]+", "[+-]?[0-9]+"  # 007 is a name, not the number 7
+COUNTS = 4  # of each column
+
+
+def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
+    """SQL that counts the cells of a column of texts which are no number, are a code, are not whole, are present.
+
+    Parameters
+    ----------
+    column : its name in SQL
+    matches : SQL for whether a cell is a whole match of a pattern
+    """
+    cell = f"trim({column})"
+    number = f"try_cast({cell} AS DOUBLE) IS NOT NULL AND NOT contains({cell}, '_')"
+    whole = f"{matches(cell, WHOLE)} AND try_cast({cell} AS BIGINT) IS NOT NULL"
+    return [
+        f"count_if({column} IS NOT NULL AND NOT coalesce({number}, false))",
+        f"count_if(coalesce({matches(cell, CODE)}, false))",
+        f"count_if({column} IS NULL OR NOT coalesce({whole}, false))",
+        f"count({column})",
+    ]
+
+
+def column_kinds(header: Sequence[str], counts: Sequence[int], text: Sequence[str]) -> list[str | None]:
+    """What each column is cast to: "DOUBLE" or "BIGINT", as `podium.data.read` types cells; None for texts."""
+    kinds: list[str | None] = []
+    for i, name in enumerate(header):
+        not_number, codes, not_whole, present = counts[COUNTS * i : COUNTS * (i + 1)]
+        texts = name in text or not present or not_number or codes
+        kinds.append(None if texts else "DOUBLE" if not_whole else "BIGINT")
+    return kinds
+
+
+Members = Callable[[Any, Any], Iterable[tuple[str, Any, Any]] | None]
+
+
+def flattened(header: str, column: Any, kind: Any, members: Members) -> list[tuple[str, Any]]:
+    """{"state": [1, 2], "pi_new": {"a": 1}} -> state[0], state[1], pi_new:a.
+
+    `members` gives the (ending of the header, column, kind) of what is inside a list or an object, else None.
+    """
+    inside = members(column, kind)
+    if inside is None:
+        return [(header, column)]
+    return [part for name, cell, inner in inside for part in flattened(header + name, cell, inner, members)]

@@ -1,0 +1,148 @@
+"""What is asked of all rows besides the methods' sums: a first look, the units of the sample, and rows at fault.
+
+Each is a function of one record batch; what it returns adds up with `+`. It may be sent to other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
+
+from podium.data.columns import Codes, Column, plain
+from podium.data.errors import PodiumError
+from podium.data.log import AGREE, LARGEST, SMALLEST, Log
+from podium.data.roles import Roles
+from podium.engines import LATEST, ROW, P
+from podium.engines.arrow import ArrowReader, array_of, numbers
+from podium.engines.parts import UNITS
+from podium.engines.sample import bin_counts, unit_bins
+from podium.estimates.moments import Moments
+from podium.policies.batches import Trouble
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class EachBatch(Generic[P]):
+    """Work that looks at every batch by itself and adds up what it finds, beginning with `nothing`."""
+
+    look: Callable[[pa.RecordBatch], P]
+    nothing: P
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> P:
+        total: P = self.nothing
+        for batch in batches:
+            if batch.num_rows:
+                total = total + self.look(batch)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first look at all rows tells: rewards, actions, units, and whether anything is wrong."""
+
+    reward: Moments | None = None
+    low: float = np.inf
+    high: float = -np.inf
+    actions: Mapping[Any, int] = field(default_factory=dict)  # label -> rows
+    units: frozenset[Any] | None = frozenset()  # None: too many to name
+    bad: frozenset[str] = frozenset()  # columns that break a rule
+
+    def __add__(self, other: Survey) -> Survey:
+        counts = dict(self.actions)
+        for label, rows in other.actions.items():
+            counts[label] = counts.get(label, 0) + rows
+        units = None if self.units is None or other.units is None else self.units | other.units
+        return Survey(
+            self.reward + other.reward if self.reward and other.reward else self.reward or other.reward,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            counts,
+            None if units is None or len(units) > UNITS else units,
+            self.bad | other.bad,
+        )
+
+
+def survey_batch(batch: pa.RecordBatch, roles: Roles) -> Survey:
+    """Cheap signs of trouble; what exactly is wrong is told by `batch_trouble`, row by row."""
+    import pyarrow.compute as pc
+
+    names, bad = roles.names, set()
+    for header in {*roles.states, *roles.some("action", "time", "unit")}:
+        column = batch.column(header)
+        if column.null_count or is_strange(column):
+            bad.add(header)
+    reward = numbers(batch.column(names["reward"]))
+    low, high = (np.nan, np.nan) if reward is None else (float(reward.min()), float(reward.max()))
+    if reward is None or not max(abs(low), abs(high)) <= LARGEST:  # nan would fail
+        bad.add(names["reward"])
+        reward, low, high = np.zeros(batch.num_rows), 0.0, 0.0
+    for header in roles.some("propensity"):
+        p = numbers(batch.column(header))
+        if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
+            bad.add(header)
+    counted = pc.value_counts(batch.column(names["action"]))
+    actions = map(plain, counted.field("values").to_pylist())
+    units: frozenset[Any] | None = frozenset()
+    if "unit" in names:
+        distinct = pc.unique(batch.column(names["unit"]))
+        units = frozenset(distinct.to_pylist()) if len(distinct) <= UNITS else None
+    counts = dict(zip(actions, counted.field("counts").to_pylist(), strict=True))
+    return Survey(Moments.of(reward[:, None]), low, high, counts, units, frozenset(bad))
+
+
+def is_strange(column: pa.Array) -> bool:
+    """Whether a column of labels holds what no label may be: nan, an infinity, an empty text, a nested value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return not pc.all(pc.is_finite(column)).as_py()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return bool(pc.any(pc.equal(column, "")).as_py())
+    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def latest_rewards(batch: pa.RecordBatch, reward: str) -> Moments:
+    """The rewards of the latest row of each state and action."""
+    values = numbers(batch.column(reward))
+    assert values is not None
+    return Moments.of(values[batch.column(LATEST).to_numpy(zero_copy_only=False)][:, None])
+
+
+def count_bins(batch: pa.RecordBatch, unit: str, seed: int) -> Codes:
+    """Rows in each bin of units."""
+    return bin_counts(unit_bins(array_of(batch.column(unit)), seed))
+
+
+def rows_in_bins(batch: pa.RecordBatch, unit: str, seed: int, bins: int) -> tuple[Codes, ...]:
+    """The numbers of the rows whose units are in the first bins."""
+    inside = unit_bins(array_of(batch.column(unit)), seed) < bins
+    return (batch.column(ROW).to_numpy(zero_copy_only=False)[inside],)
+
+
+def batch_trouble(
+    batch: pa.RecordBatch,
+    as_memory: Callable[[Any], dict[str, Column]],
+    roles: Roles,
+    actions: tuple[Any, ...],
+    reader: ArrowReader | None,
+) -> Trouble:
+    """What is wrong with the rows of a batch, as a log of their own and the policies on it would say."""
+    order = [roles.names["reward"], *roles.states, *roles.some("action", "time", "unit", "propensity")]
+    rows = batch.column(ROW).to_numpy(zero_copy_only=False)
+    try:
+        columns = {h: c for h, c in as_memory(batch).items() if h in order}
+        Log.in_roles(columns, replace(roles, full=False), actions)
+        if reader is None:
+            return Trouble()
+        log = reader.log_of(batch)
+    except PodiumError as error:
+        places = {f"column {h!r}": i - len(order) for i, h in enumerate(order)}
+        return Trouble.of(error, places.get(getattr(error, "what", ""), -1), int(rows[0]))
+    return reader.reader.trouble(rows, log)
