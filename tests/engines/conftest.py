@@ -12,17 +12,21 @@ from cluster import Cluster
 from logs import ENGINES, SAMPLE, write_parts
 
 import podium
+from podium.engines.rows import Rows, open_rows
+from podium.engines.sample import SAMPLE_ROWS
 
 Open = Callable[..., Any]
-TAKE_SAMPLES = ("comparison.analysis", "comparison.diagnostics", "comparison.states", "data.scan")
 
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let logs of more than 500 rows be read in parts: judging a sample of 20,000 takes seconds."""
-    for module in TAKE_SAMPLES:
-        monkeypatch.setattr(f"podium.{module}.SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setitem(podium.compare.__kwdefaults__, "sample_rows", SAMPLE)
+    monkeypatch.setattr("podium.data.scan.SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr("podium.estimates.evaluate.open_rows", open_with_small_sample)
+
+
+def open_with_small_sample(*arguments: Any, size: int, **options: Any) -> Rows:
+    return open_rows(*arguments, size=SAMPLE if size == SAMPLE_ROWS else size, **options)
 
 
 @pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.system)])

@@ -813,7 +813,7 @@ def test_scores_must_be_declared():
 
 def test_proxies_are_named_in_the_header():
     result = podium.compare(LOG, {"scored": Policy(3 * LOGGED, proxy=True), "any": "uniform"})
-    assert result.settings["proxies"] == ["scored"]
+    assert result.settings["proxies"] == ("scored",)
     assert "Scores that stand for probabilities (proxies): scored" in str(result)
 
 

@@ -409,10 +409,10 @@ def test_under_a_logger_that_seeks_reward_a_believable_estimate_lets_dre_confirm
     estimated = podium.compare(log, policies, behavior="estimate:boosting")
     assert estimated.log.estimated.belief.verdict == "believable"
     assert estimated.basis is not None
-    assert estimated.basis.judgement.figures["t_p"] > 3
+    assert estimated.basis.judgement.t_p > 3
     assert (estimated.best, estimated.pairs[0].verdict) == ("good", "better")
     assert without.basis is not None
-    assert abs(without.basis.judgement.figures["t_p"]) < 3  # shares alone do not show it
+    assert abs(without.basis.judgement.t_p) < 3  # shares alone do not show it
 
 
 def test_an_estimate_that_is_not_believed_can_only_silence() -> None:

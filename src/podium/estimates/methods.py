@@ -136,7 +136,8 @@ def sample_terms(method: Method, rows: Rows) -> RowTerms:
 
 def prepare(rows: Rows, estimator: Estimator, options: Options) -> Method:
     """A method before any pass; raises `Unavailable` where it cannot be used."""
-    if estimator.uses_propensity and rows.log.knows == "none" and not given_ratios(rows.policies, estimator):
+    known = rows.log.knows != "none" or given_ratios(rows.policies, estimator) or estimator.rule == "steps"
+    if estimator.uses_propensity and not known:
         raise no_propensities(estimator)
     baseline = options.baseline if estimator.uses_baseline else "mean" if estimator.self_normalized else 0.0
     latest = (options.duplicates or estimator.duplicates) == "latest"

@@ -78,6 +78,7 @@ class TermSums:
     pieces: GroupSums | None = None  # the terms by what is resampled
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # what is too large is told of the sums
     def of(cls, terms: RowTerms, part: Part, gain: Floats | None, wanted: Wanted) -> TermSums:
         matrix = terms.matrix()
         own = matrix if terms.common is None or gain is None else matrix + terms.common[:, None] * gain
@@ -122,15 +123,15 @@ def chunks(pairs: Sequence[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int
 # --- policies that are nearly equal ----------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def near_pairs(terms: RowTerms, whole: bool) -> tuple[tuple[int, int], ...]:
     """Pairs whose difference a Gram matrix of these terms cannot resolve; policies that are the same on all rows are
     held against the first of them alone."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        moments = Moments.of(terms.matrix())
-        own = np.diag(moments.scatter)[:, None] + np.diag(moments.scatter)[None, :]
-        spread = own - 2 * moments.scatter
-        size = np.abs(moments.mean)[:, None] + np.abs(moments.mean)[None, :]
-        near = (spread <= NEAR * own) | (np.abs(moments.mean[:, None] - moments.mean[None, :]) <= NEAR * size)
+    moments = Moments.of(terms.matrix())
+    own = np.diag(moments.scatter)[:, None] + np.diag(moments.scatter)[None, :]
+    spread = own - 2 * moments.scatter
+    size = np.abs(moments.mean)[:, None] + np.abs(moments.mean)[None, :]
+    near = (spread <= NEAR * own) | (np.abs(moments.mean[:, None] - moments.mean[None, :]) <= NEAR * size)
     leader = leaders(terms, np.flatnonzero((near & ~np.eye(len(near), dtype=bool)).any(axis=1)))
     pairs = {(leader[k], k) for k in leader if leader[k] != k}
     pairs |= {
@@ -185,6 +186,7 @@ def error_of(spread: Floats, rows: int, samples: int) -> Floats:
     return spread * np.sqrt(samples / (samples - 1)) / rows if samples > 1 else np.full_like(spread, np.nan)
 
 
+@np.errstate(over="ignore")
 def term_sizes(terms: RowTerms) -> Floats:
     """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
     largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
