@@ -125,12 +125,12 @@ def test_errors_are_those_of_the_jackknife(method: str) -> None:
 )
 def test_one_step_is_ips_and_snips(logs: np.ndarray, rewards: list[float]) -> None:
     earned = np.array(rewards[: len(logs)])[:, None]
-    terms, _ = trajectory_terms(logs, earned)
+    terms = trajectory_terms(logs, earned)
     weight = np.exp(logs)
-    assert terms["TIS"] == approx(terms["PDIS"])
-    assert terms["TIS"].mean() == approx(float((weight * earned).mean()), abs=1e-9)
-    assert terms["WIS"] == approx(terms["PDWIS"])
-    assert terms["WIS"].mean() == approx(float((weight * earned).sum() / weight.sum()), abs=1e-9)
+    assert terms["TIS"].rows == approx(terms["PDIS"].rows)
+    assert terms["TIS"].rows.mean() == approx(float((weight * earned).mean()), abs=1e-9)
+    assert terms["WIS"].rows == approx(terms["PDWIS"].rows)
+    assert terms["WIS"].rows.mean() == approx(float((weight * earned).sum() / weight.sum()), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -159,9 +159,9 @@ def test_long_episodes_stay_within_floating_point() -> None:
     logs = np.full((3, 2000), -2.0)
     logs[0] = 2.0
     rewards = np.ones((3, 2000))
-    terms, _ = trajectory_terms(logs, rewards)
+    terms = trajectory_terms(logs, rewards)
     assert set(terms) == {"WIS", "PDWIS"}
-    assert terms["WIS"].mean() == approx(2000)
+    assert terms["WIS"].rows.mean() == approx(2000)
     episodes = [
         Episode(np.zeros((2000, 1)), np.ones(2000), np.ones(2000), propensities=np.full(2000, 1e-3)) for _ in range(3)
     ]

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeAlias
 from podium.command.completion import SHELLS
 from podium.data.errors import PodiumError
 from podium.engines import NAMES
+from podium.engines.sample import SAMPLE_ROWS
 from podium.policies.specs import FORMS
 from podium.version import VERSION
 
@@ -59,6 +60,13 @@ def log_options(add: Add) -> None:
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
     add("--temp-dir", metavar="DIR", help="where duckdb puts what it cannot hold")
     add("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")
+    add(
+        "--sample-rows",
+        type=int,
+        default=SAMPLE_ROWS,
+        metavar="N",
+        help="of a larger log, looked at closely (%(default)s)",
+    )
 
 
 def method_options(add: Add) -> None:
@@ -72,7 +80,7 @@ def judge_options(add: Add) -> None:
     methods = "posterior, LDE, DRE, IPS, DiM, SNIPS, cIPS:10, ... (default: posterior where it can be used)"
     add("--estimator", help=methods)
     add("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
-    add("--verdicts", metavar="NAME", help="posterior, gated, paired t, bootstrap t or sign flip")
+    add("--verdicts", metavar="NAME", help="posterior, gated, doubly robust, paired t, bootstrap t or sign flip")
     add("--joint", action="store_true", help="claims hold all together, not each in its share")
     cost_option(add)
 

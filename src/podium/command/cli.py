@@ -114,6 +114,7 @@ def find_spectrum(options: argparse.Namespace) -> Spectrum:
         lower_is_better=options.lower_is_better,
         behavior=behavior_of(options),
         seed=options.seed,
+        sample_rows=options.sample_rows,
     )
 
 

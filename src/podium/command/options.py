@@ -82,7 +82,8 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def method_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    return {"normalize": options.normalize, "duplicates": options.duplicates, "seed": options.seed}
+    names = ("normalize", "duplicates", "seed", "sample_rows")
+    return {name: getattr(options, name) for name in names}
 
 
 def behavior_of(options: argparse.Namespace) -> Any:

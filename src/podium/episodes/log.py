@@ -211,8 +211,8 @@ class EpisodeLog:
         rewards = self.padded(np.concatenate(self.rewards))
         weighted = {}
         for name, policy in made.policies.items():
-            terms, effective = trajectory_terms(self.padded(own.get(name, base) - base), rewards)
-            weighted[name] = replace(policy, terms=terms, effective=effective, density=True)
+            terms = trajectory_terms(self.padded(own.get(name, base) - base), rewards)
+            weighted[name] = replace(policy, terms=terms, density=True)
         return replace(made, policies=weighted)
 
     def _acted_steps(self, acted: Sequence[Actor], steps: Mapping[Actor, Floats]) -> Floats:

@@ -20,11 +20,12 @@ import numpy as np
 from podium.data.columns import Floats
 from podium.data.log import LARGEST
 from podium.estimates.terms import ALL
+from podium.policies.drafts import GivenTerms
 
 
-def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Floats], dict[str, float]]:
-    """Method -> (n,) row terms of one policy: their mean is the estimate, their spread its error; and
-    method -> effective episodes of the self-normalised ones.
+def trajectory_terms(log_ratios: Floats, rewards: Floats) -> dict[str, GivenTerms]:
+    """Method -> (n,) row terms of one policy: their mean is the estimate, their spread its error; with the effective
+    episodes of the self-normalised ones.
 
     Parameters
     ----------
@@ -35,24 +36,23 @@ def trajectory_terms(log_ratios: Floats, rewards: Floats) -> tuple[dict[str, Flo
 
     Examples
     --------
-    >>> terms, effective = trajectory_terms(np.log([[2.0, 0.5]]), np.array([[1.0, 1.0]]))
-    >>> [float(round(terms[m].mean(), 9)) for m in ("TIS", "PDIS", "WIS", "PDWIS")]
+    >>> terms = trajectory_terms(np.log([[2.0, 0.5]]), np.array([[1.0, 1.0]]))
+    >>> [float(round(terms[m].rows.mean(), 9)) for m in ("TIS", "PDIS", "WIS", "PDWIS")]
     [2.0, 3.0, 2.0, 2.0]
-    >>> effective
-    {'WIS': 1.0, 'PDWIS': 1.0}
+    >>> terms["PDIS"].effective, terms["WIS"].effective
+    (None, 1.0)
     """
     logs = np.cumsum(log_ratios, axis=1)
     returns = rewards.sum(axis=1)
-    terms: dict[str, Floats] = {}
+    terms: dict[str, GivenTerms] = {}
     if logs[:, -1].max() <= np.log(LARGEST):
-        terms["TIS"] = np.exp(logs[:, -1]) * returns
+        terms["TIS"] = GivenTerms(np.exp(logs[:, -1]) * returns)
     if logs.max() <= np.log(LARGEST):
-        terms["PDIS"] = (np.exp(logs) * rewards).sum(axis=1)
-    effective: dict[str, float] = {}
+        terms["PDIS"] = GivenTerms((np.exp(logs) * rewards).sum(axis=1))
     for name, weights, gains in (("WIS", logs[:, -1:], returns[:, None]), ("PDWIS", logs, rewards)):
         if (made := self_normalized(weights, gains)) is not None:
-            terms[name], effective[name] = made
-    return terms, effective
+            terms[name] = GivenTerms(*made)
+    return terms
 
 
 def self_normalized(logs: Floats, rewards: Floats) -> tuple[Floats, float] | None:

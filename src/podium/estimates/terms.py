@@ -193,22 +193,21 @@ def no_model(baseline: Any) -> Unavailable:
 
 def step_terms(log: Log, policies: PolicySet, estimator: Estimator, groups: Codes | None) -> RowTerms:
     """Row terms that the policies bring: those of episodes, made from their steps."""
-    given = [p.terms.get(estimator.name) for p in policies]
-    missing = [p for p, terms in zip(policies, given, strict=True) if terms is None]
+    given = [p.terms[estimator.name] for p in policies if estimator.name in p.terms]
+    missing = [p for p in policies if estimator.name not in p.terms]
     if missing:
         reason = f"{estimator.name} needs episodes with the probability of every step, which {missing[0].name!r} lacks"
         if missing[0].terms:
             reason = f"{estimator.name}: the weights of {missing[0].name!r} are all 0, or too large for floating point"
         hint = "use podium.episodes with policies that offer log_prob, and a behaviour policy or propensities."
         raise Unavailable(reason, hint=hint)
-    terms = np.column_stack([column for column in given if column is not None])
-    effective = [p.effective[estimator.name] for p in policies if estimator.name in p.effective]
+    effective = [own.effective for own in given if own.effective is not None]
     return RowTerms(
         estimator,
         np.arange(len(log)),
         log.rewards,
         np.zeros(len(log)),
-        terms,
+        np.column_stack([own.rows for own in given]),
         groups=groups,
         effective=np.array(effective) if len(effective) == len(policies) else None,
     )

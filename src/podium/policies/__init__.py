@@ -12,7 +12,7 @@ from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.facts import Fact
 from podium.data.log import AGREE, Log
-from podium.policies.drafts import Draft, Policy
+from podium.policies.drafts import Draft, GivenTerms, Policy
 from podium.policies.forms import draft_policy
 
 
@@ -34,8 +34,7 @@ class PolicyRows:
     chosen: Codes | None = None  # (N,), for a deterministic policy
     proxy: bool = False
     ratios: Floats | None = None  # (N,) pi(a_n|s_n)/p_n, where they were given
-    terms: Mapping[str, Floats] = field(default_factory=dict)  # method -> (N,) row terms, where they were given
-    effective: Mapping[str, float] = field(default_factory=dict)  # method -> effective rows of such terms
+    terms: Mapping[str, GivenTerms] = field(default_factory=dict)  # method -> row terms, where they were given
     density: bool = False  # a proxy that is a density: its ratios are true weights
 
     @property
@@ -61,7 +60,7 @@ class PolicyRows:
             matrix=None if self.matrix is None else self.matrix[rows],
             chosen=None if self.chosen is None else self.chosen[rows],
             ratios=None if self.ratios is None else self.ratios[rows],
-            terms={method: terms[rows] for method, terms in self.terms.items()},
+            terms={method: GivenTerms(given.rows[rows], given.effective) for method, given in self.terms.items()},
         )
 
     def mean(self, n_actions: int) -> Floats | None:
@@ -176,7 +175,7 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
         assert draft.logged is not None
         return PolicyRows(
             name, draft.kind, draft.logged, proxy=draft.proxy, ratios=draft.ratios, terms=draft.terms,
-            effective=draft.effective, density=draft.density,
+            density=draft.density,
         )  # fmt: skip
     matrix = draft.matrix
     if draft.labels != log.action_space:

@@ -40,6 +40,14 @@ KINDS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class GivenTerms:
+    """Row terms (N,) of a method that looks inside a row; the rows they rest on, where it divides by weights."""
+
+    rows: Floats
+    effective: float | None = None
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy whose form is stated rather than guessed.
@@ -50,8 +58,7 @@ class Policy:
     kind : one of `KINDS`; None decides by what `source` is
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
     ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"
-    terms : method -> (N,) row terms of methods that look inside a row (see `podium.episodes`)
-    effective : method -> effective number of rows, of those among them that divide by a sum of weights
+    terms : method -> row terms of methods that look inside a row (see `podium.episodes`)
     density : a proxy that is a density, so that `ratios` are true weights and methods that use them may claim
 
     Examples
@@ -64,8 +71,7 @@ class Policy:
     kind: str | None = None
     proxy: bool = False
     ratios: Any = None
-    terms: Mapping[str, Any] | None = field(default=None, repr=False)
-    effective: Mapping[str, float] | None = field(default=None, repr=False)
+    terms: Mapping[str, GivenTerms] | None = field(default=None, repr=False)
     density: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,8 +95,7 @@ class Draft:
     chosen: Codes | None = None  # (N,) into labels
     proxy: bool = False
     ratios: Floats | None = None  # (N,)
-    terms: Mapping[str, Floats] = field(default_factory=dict)
-    effective: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, GivenTerms] = field(default_factory=dict)
     density: bool = False
 
 

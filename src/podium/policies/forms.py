@@ -85,7 +85,6 @@ def read_probabilities(name: str, policy: Policy, log: Log) -> Draft:
         proxy=policy.proxy,
         ratios=None if policy.ratios is None else probabilities(policy.ratios, f"policy {name!r}: ratios", 1, True),
         terms=dict(policy.terms or {}),
-        effective=dict(policy.effective or {}),
         density=policy.density,
     )
 
