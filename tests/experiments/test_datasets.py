@@ -19,6 +19,7 @@ import pytest
 
 from podium.command.cli import main
 from podium.data.errors import PodiumError
+from podium.data.shipped import shipped_text
 from podium.experiments.classification import datasets
 from podium.experiments.classification.datasets import (
     BUNDLED,
@@ -31,7 +32,6 @@ from podium.experiments.classification.datasets import (
     load_dataset,
 )
 from podium.experiments.classification.sources import SOURCES, UCI, read_prepared
-from podium.data.shipped import shipped_text
 
 FOLDER = Path(datasets.__file__).parent / TABLES
 HINT = "leave --download out to use the table that podium ships, or name a folder with the file: --data-dir DIR."

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import podium
-from podium.worlds.bandits import Bandit
 from podium.experiments.runner import Cell
 from podium.experiments.synthetic import kernel
 from podium.experiments.synthetic.cells import Grid, get_generator, replay_cell, run_cell, set_generator
 from podium.experiments.synthetic.verdicts import draws, invert
+from podium.worlds.bandits import Bandit
 from podium.worlds.sampling import softmax
 
 NAMES = ("1.1", "1.2")

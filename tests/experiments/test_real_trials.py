@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import podium
+from podium.data.errors import PodiumError
 from podium.experiments.calibration import real_trials
 from podium.experiments.calibration.real_trials import CHECKSUMS, TABLES, load_trial, trial_names
-from podium.data.errors import PodiumError
 
 FOLDER = Path(real_trials.__file__).parent / TABLES
 SHIPPED = ("dating", "gums", "insurance", "party", "throat", "training")
