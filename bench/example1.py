@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.worlds.bandits import Bandit, example
 from podium.experiments.runner import Cell, run_cells
 from podium.experiments.synthetic.cells import run_cell
 from podium.experiments.synthetic.plan import PRINTED, Plan
+from podium.worlds.bandits import Bandit, example
 from podium.worlds.sampling import softmax
 
 Report = Callable[[str, str, str, bool], None]

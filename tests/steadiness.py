@@ -16,9 +16,9 @@ import numpy as np
 from machines import leaves
 
 import podium
+from podium.comparison.result import Comparison
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.worlds import Draw
-from podium.comparison.result import Comparison
 
 MOVE = 1e-15  # by what share every distinct value of a log is moved
 POLICIES = 4

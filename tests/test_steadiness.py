@@ -13,8 +13,8 @@ from samples import degenerate
 from steadiness import ROWS, answer, logs, moved_values, perturbed, reordered, reseeded, shuffled
 
 import podium
-from podium.experiments.calibration.worlds import Draw
 from podium.data.columns import Column
+from podium.experiments.calibration.worlds import Draw
 from podium.worlds.simulator import Programme
 
 ANSWER = 1e-8  # how far any number may move with the last digit of the data
