@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from podium.estimates.options import Options
 from podium.experiments.calibration import foresight, large
 from podium.experiments.calibration.bench import main
 from podium.experiments.calibration.families import FAMILIES, family
@@ -108,43 +110,56 @@ def test_claims_on_large_logs_are_right() -> None:
         "own states, heavy tails, inert",
     ]
     trials = large.simulate(names, (20_001,), logs=8, seed=4, workers=2)  # 40 logs, each seen in five ways
-    wrong = wrong_logs(trials, "now")
+    wrong = wrong_logs(trials, "chosen")
     assert sum(wrong.values()) <= 4
     assert max(wrong.values()) <= 2
 
 
+@pytest.fixture
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of more than 1,000 rows are large, so that their posterior is quick."""
+    monkeypatch.setattr(large, "Options", partial(Options, sample_rows=1_000))
+
+
+def claims(trials: list[Trial], rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """What a rule says of every pair, and what is true."""
+    made = np.concatenate([t.claims[rule] for t in trials])
+    return made, np.concatenate([np.sign(t.truth) for t in trials])
+
+
+@pytest.mark.usefixtures("small_sample")
 def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
-    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=1)
-    view = [t for t in trials if t.family.endswith("| both at logged")]
-    made = np.concatenate([t.claims["now"] for t in view])
-    truth = np.concatenate([np.sign(t.truth) for t in view])
-    assert (made != 0).mean() >= 0.2
-    assert (made[made != 0] == truth[made != 0]).all()
-    assert not any(t.claims["before"].any() for t in view)
+    trials = large.simulate(["few states"], (6_000,), logs=6, seed=4, workers=1, views=("both at logged",))
+    for rule in ("chosen", "every row"):
+        made, truth = claims(trials, rule)
+        assert (made != 0).mean() >= 0.2
+        assert (made[made != 0] == truth[made != 0]).all()
+    assert np.count_nonzero(claims(trials, "sample")[0]) < np.count_nonzero(claims(trials, "chosen")[0])
 
 
 LOGGED = ("p at logged", "both at logged")
 
 
+@pytest.mark.usefixtures("small_sample")
 def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
-    trials = large.simulate(["500 states", "own states"], (20_001,), logs=4, seed=4, workers=1, views=LOGGED)
-    made = np.concatenate([t.claims["now"] for t in trials])
-    truth = np.concatenate([np.sign(t.truth) for t in trials])
+    trials = large.simulate(["500 states", "own states"], (6_000,), logs=2, seed=4, workers=1, views=LOGGED)
+    made, truth = claims(trials, "chosen")
     assert (made != 0).mean() >= 0.5
     assert (made[made != 0] == truth[made != 0]).all()
-    assert np.mean([(t.claims["before"] != 0).mean() for t in trials]) <= 0.1
+    assert (claims(trials, "sample")[0] != 0).mean() <= 0.1
 
 
-def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
+@pytest.mark.usefixtures("small_sample")
+def test_actions_that_were_never_logged_keep_doubly_robust_verdicts_silent() -> None:
     names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
-    trials = large.simulate(names, (20_001,), logs=6, seed=4, workers=1, views=LOGGED)
-    assert not any(t.claims["now"].any() for t in trials)
+    trials = large.simulate(names, (6_000,), logs=3, seed=4, workers=1, views=("both at logged",))
+    assert not any(t.claims["every row"].any() for t in trials)
 
 
 @pytest.mark.slow
 def test_no_family_of_large_logs_is_wrong_more_often_than_stated() -> None:
     trials = large.simulate(large.LOGS, (25_000,), logs=40, seed=12, workers=2)
-    wrong = {family: logs for family, logs in wrong_logs(trials, "now").items() if not family.startswith(BLIND)}
+    wrong = {family: logs for family, logs in wrong_logs(trials, "chosen").items() if not family.startswith(BLIND)}
     assert {family: logs for family, logs in wrong.items() if logs > 6} == {}  # of 40; 5% gives more once in 300 times
     equal = [logs for family, logs in wrong.items() if family.partition(" | ")[0] in EQUAL]
     assert sum(equal) <= 0.05 * 40 * len(equal)

@@ -23,7 +23,7 @@ DATA = {
     f"podium/{folder}/{file}"
     for folder, tables in {
         "experiments/classification/uci_tables": ("abalone", "algerian", "ecoli", "glass", "winequality"),
-        "calibration/real_trial_tables": ("dating", "gums", "insurance", "party", "throat", "training"),
+        "experiments/calibration/real_trial_tables": ("dating", "gums", "insurance", "party", "throat", "training"),
     }.items()
     for file in ("README.md", *(f"{table}.csv.gz" for table in tables))
 }
@@ -94,7 +94,7 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     assert [name for name in names if name.endswith("LICENSE")]
     files = [p for p in (ROOT / "src" / "podium").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     assert {p.relative_to(ROOT / "src").as_posix() for p in files} - set(names) == set()
-    assert {"podium/report/page.css", "podium/report/page.js", *DATA} <= set(names)
+    assert {"podium/outputs/report/page.css", "podium/outputs/report/page.js", *DATA} <= set(names)
 
 
 def test_the_metadata_names_the_version_and_few_requirements(wheel: Path) -> None:

@@ -27,7 +27,7 @@ from podium.estimates.estimators import DRE
 from podium.estimates.learned import FOLDS, Encoder, assign_folds
 from podium.estimates.methods import Method, complete, with_baseline
 from podium.estimates.options import Options
-from podium.estimates.results import MethodResult
+from podium.estimates.results import MethodResult, without_noise
 from podium.verdicts.gated import policy_products
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
@@ -134,10 +134,11 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
         silent = [Fact("DRE claims too much", why=doubt) if doubt else "" for doubt in doubts]
         notes.append(Fact("errors from weights"))
         assumes += f"; {REWARDS_UNSEEN}"
-    error = np.maximum(empirical, floor)
+    size = np.zeros(len(i)) if method.size is None else method.size[i] + method.size[j]
+    error = without_noise(np.maximum(empirical, floor), size / np.sqrt(len(rows)))
     return Judgement(
         procedure=NAME,
-        difference=result.difference[i, j],
+        difference=without_noise(result.difference[i, j], size),
         std_error=np.where(error > 0, error, np.nan),
         freedom=freedom_of(rows, method),
         path=("DRE",) * len(i),

@@ -1,0 +1,228 @@
+"""Facts: every sentence as it is read, whole; how facts travel, and what JSON holds of them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import string
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import sample
+
+import podium
+from podium.data.facts import SENTENCES, Fact, fact_dict
+
+SAID: dict[str, tuple[dict[str, Any], str]] = {
+    "logger seeks reward": (
+        {"t_p": 4.21, "lacks": "the log has no propensities"},
+        "The logger seems to seek reward (T_p = 4.2), and DRE cannot correct for it: the log has no propensities",
+    ),
+    "logger seeks reward, unknown": (
+        {},
+        "The logger seems to seek reward, and its probabilities are not known in full",
+    ),
+    "logger seeks reward, opposed": (
+        {},
+        "The logger seems to seek reward, and a doubly robust estimate points the other way",
+    ),
+    "logger seeks reward by estimate": (
+        {"t_p": -3.5, "why": "they are no proof"},
+        "The logger seems to seek reward by the estimated propensities (T_p = -3.5), and they are no proof",
+    ),
+    "few distinct rows": (
+        {"least": 50, "lacks": "the log has no propensities"},
+        "Fewer than 50 distinct rows, and DRE cannot step in: the log has no propensities",
+    ),
+    "LDE and DRE disagree": (
+        {"lacks": "the log has no propensities"},
+        "LDE and DRE disagree, and DRE alone would claim too much: the log has no propensities",
+    ),
+    "DRE claims too much": (
+        {"why": "a single row has 11% of the squared weights of 'a'"},
+        "DRE alone would claim too much: a single row has 11% of the squared weights of 'a'",
+    ),
+    "unseen weight": (
+        {"policy": "new", "mean_weight": 0.81234},
+        "the log has not seen all that 'new' does, or its propensities are wrong: mean weight 0.812, not 1",
+    ),
+    "one heavy row": ({"policy": "new", "share": 0.114}, "a single row has 11% of the squared weights of 'new'"),
+    "scores, not probabilities": (
+        {},
+        "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them",
+    ),
+    "no spread in rows": ({}, "The logged rows give the pair no spread to judge it by"),
+    "same policies": ({}, "Policies that do the same in every logged state cannot be told apart"),
+    "fewer than 3 rows": ({}, "Fewer than 3 rows tell no policy from another"),
+    "equal rewards": ({}, "Rewards that are all equal tell no policy from another"),
+    "variances not fitted": ({}, "The variances of the prior could not be fitted to this log"),
+    "few effective rows": (
+        {"effective": 1.234},
+        "Too few rows (or units) carry a policy's weight to show a spread: 1.2 effective ones",
+    ),
+    "error of a model": (
+        {"method": "DirectModel"},
+        "The error of DirectModel is that of the model's fit: it cannot show that the model is wrong",
+    ),
+    "uneven shrinking": (
+        {"method": "cIPS:10", "taken": "50% and 0%"},
+        "cIPS:10 takes 50% and 0% of the two policies' weight: what it takes may be the difference",
+    ),
+    "single row": ({}, "A single row (or unit) shows no spread to judge a difference by"),
+    "equal scores": ({}, "Policies with equal scores cannot be told apart"),
+    "same difference in every row": (
+        {},
+        "Every row gives the same difference, so there is no spread to judge it by",
+    ),
+    "open among many": ({"pairs": 66}, "Sure enough alone, but not among 66 pairs judged together"),
+    "open": ({}, "The interval includes 0: the sign of the difference is open"),
+    "gate open": (
+        {"low": 0.025, "high": 0.975, "level": 0.95},
+        "A probability between 0.025 and 0.975 leaves it open at level 0.95",
+    ),
+    "nothing known": ({}, "Nothing is known of this pair"),
+    "no propensities": ({}, "Without propensities it is assumed that logging did not seek reward"),
+    "propensities at logged actions": (
+        {},
+        "Only the propensities of logged actions are known; they serve to watch for loggers that seek reward",
+    ),
+    "policies at logged actions": (
+        {},
+        "Some policies are known only at the logged actions; what they do elsewhere is bounded",
+    ),
+    "errors from weights": (
+        {},
+        "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are",
+    ),
+    "estimate used": (
+        {"assumes": "nothing hidden drives both"},
+        "The estimated propensities are taken for the logger's habits, which assumes that nothing hidden drives both",
+    ),
+    "estimate not used": (
+        {},
+        "The verdicts do without the estimated propensities, which serve IPS and DRE and can only silence a pair",
+    ),
+    "estimate taken as known": ({}, "The errors take the estimated propensities as if they were known"),
+    "procedure": (
+        {"procedure": "gated", "why": "the posterior needs probabilities"},
+        "Judged by the gated procedure: the posterior needs probabilities",
+    ),
+    "sample judges": (
+        {"rows": 20_000, "of": 1_000_000},
+        "Values come from all rows, certainty and what drives it from a random sample of 20,000 of the 1,000,000 rows",
+    ),
+    "all rows judge": (
+        {"rows": 20_000, "of": 1_000_000},
+        "Values and certainty come from all rows, what drives them from a random sample of 20,000 of the 1,000,000 "
+        "rows",
+    ),
+    "policy never logged": (
+        {"policy": "new"},
+        "Policy 'new' never plays an action that was logged; what is said of it rests on other actions",
+    ),
+    "actions never logged": (
+        {"actions": 1_200, "unseen": 1_000},
+        "Of 1,200 actions 1,000 were never logged; their rewards are guessed from others",
+    ),
+    "few states": ({"states": "3 states"}, "The log has 3 states and says little of any other"),
+    "one action per state": (
+        {},
+        "In every state only one action was logged, so actions are compared across states",
+    ),
+    "verdict against ranking": (
+        {"a": "new", "b": "old", "p_better": 0.0123},
+        "new ranks above old, but the verdict is that it is worse (P(better) = 0.012).",
+    ),
+    "one state each": (
+        {"columns": "age, id"},
+        "every row has a state of its own; is an id or a time among the state columns (age, id)?",
+    ),
+    "no error": (
+        {"method": "SNIPS", "policy": "new", "more": " and 2 more"},
+        "SNIPS of 'new' and 2 more has no error: fewer than two effective rows (or units) carry the weight, and show "
+        "no spread.",
+    ),
+    "shrinks weights": (
+        {"method": "cIPS:10"},
+        "cIPS:10 shrinks large weights, of each policy by another share, so that it can turn a ranking round; hold it "
+        "against DRE.",
+    ),
+    "shrinks unevenly": (
+        {"method": "cIPS:10", "most": "50%", "policy": "new", "least": "0%", "other": "old"},
+        "cIPS:10 shrinks large weights, of each policy by another share, so that it can turn a ranking round; hold it "
+        "against DRE. Here it takes 50% of the weight of 'new' and 0% of that of 'old'.",
+    ),
+    "shrinks evenly": (
+        {"method": "cIPS:10", "share": "50%"},
+        "cIPS:10 shrinks large weights, which can turn a ranking round; hold it against DRE. Here it takes 50% of the "
+        "weight of every policy.",
+    ),
+    "ranks by a model": (
+        {"method": "DirectModel"},
+        "DirectModel ranks by the reward model alone: where the model errs, no logged reward corrects it.",
+    ),
+    "shrunk weights": (
+        {},
+        "Methods with shrunk weights shrink each policy by another share, so that they can turn a ranking round; hold "
+        "them against DRE.",
+    ),
+    "logged as before": ({}, "The rows needed presume that more rows are logged as these were."),
+    "pairs without plan": ({"why": "Because"}, "Some pairs have no plan. Because."),
+    "plan too large": ({}, "What to log more of is not worked out for so many rows and actions."),
+    "plan needs policies": (
+        {},
+        "What to log more of cannot be said: some policies are known only at the logged actions.",
+    ),
+}
+
+
+def test_every_sentence_is_read_here() -> None:
+    assert SAID.keys() == SENTENCES.keys()
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_sentences(code: str) -> None:
+    fields, sentence = SAID[code]
+    fact = Fact(code, **fields)
+    assert fact == sentence
+    assert (fact.code, fact.fields) == (code, fields)
+    assert {name for _, name, _, _ in string.Formatter().parse(SENTENCES[code]) if name} == fields.keys()
+
+
+def test_facts_reach_another_process_whole() -> None:
+    fact = Fact("unseen weight", policy="new", mean_weight=0.8)
+    again = pickle.loads(pickle.dumps(fact))
+    assert isinstance(again, Fact)
+    assert (again, again.code, again.fields) == (fact, fact.code, fact.fields)
+
+
+def test_facts_in_json() -> None:
+    assert fact_dict("a plain text") == {"code": None, "text": "a plain text"}
+    assert fact_dict(Fact("open among many", pairs=3)) == {
+        "code": "open among many",
+        "text": "Sure enough alone, but not among 3 pairs judged together",
+        "pairs": 3,
+    }
+
+
+def test_reasons_and_warnings_of_a_comparison_are_facts() -> None:
+    log, policies = sample(60, effect=0.0)
+    result = podium.compare(log, policies, verdicts="gated")
+    content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert content["warnings"] == [fact["text"] for fact in content["warning_facts"]]
+    assert [fact["code"] for fact in content["warning_facts"]] == ["one state each"]
+    reasons = [reason for pair in result.pairs for reason in pair.reasons]
+    assert reasons
+    assert all(isinstance(reason, Fact) for reason in (*reasons, *result.warnings, *result.settings.notes))
+    for pair in content["pairs"]:
+        assert pair["reasons"] == [fact["text"] for fact in pair["reason_facts"]]
+
+
+def test_figures_of_facts_are_plain_numbers() -> None:
+    """JSON cannot hold those of NumPy."""
+    log = podium.Log([0] * 4, [1, 0, 0, 0], [1.0, 0.0, 0.5, 0.2], propensities=[0.1, 0.9, 0.9, 0.9])
+    result = podium.compare(log, {"one": "constant:1", "zero": "constant:0"}, "SNIPS", verdicts="paired t")
+    for fact in (r for pair in result.pairs for r in pair.reasons):
+        assert not any(isinstance(value, np.generic) for value in fact.fields.values())
+    json.dumps(result.to_dict(), allow_nan=False)
