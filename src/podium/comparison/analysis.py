@@ -18,7 +18,7 @@ from podium.data.columns import Floats
 from podium.data.errors import PodiumError, Unavailable, count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows, WholeRows, open_rows, with_every_action
+from podium.engines.rows import Rows, WholeRows, open_rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import KnownAverages, take_baseline
 from podium.estimates.bootstrap import bootstrap_differences, percentiles
@@ -28,6 +28,7 @@ from podium.estimates.passes import Method, Wanted, near_pairs, ready_methods, r
 from podium.estimates.terms import WeightSums, row_terms
 from podium.outputs.display import share
 from podium.policies import PolicySet
+from podium.policies.actions import with_every_action
 from podium.policies.drafts import Policy
 from podium.verdicts import Judgement
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW

@@ -20,7 +20,7 @@ from podium.data.errors import PodiumError, count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.parts import Part
-from podium.engines.rows import Rows, open_rows, with_every_action
+from podium.engines.rows import Rows, open_rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import constant
 from podium.estimates.estimate import TIE, engine_of, try_methods
@@ -29,6 +29,7 @@ from podium.estimates.terms import WeightSums, build_terms
 from podium.outputs.display import Table, number, share, wrap
 from podium.outputs.markup import join, tag
 from podium.policies import PolicyRows, PolicySet, named_policies, policies_in
+from podium.policies.actions import with_every_action
 from podium.verdicts.gated import ALARM, Gates
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION

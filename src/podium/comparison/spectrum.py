@@ -15,13 +15,14 @@ from podium.comparison.result import Comparison
 from podium.data.errors import BaselineRefused, PodiumError, Unavailable
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows, with_every_action
+from podium.engines.rows import open_rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline, describe_baseline
 from podium.estimates.estimate import TIE, MethodResult, check_level, check_seed, try_methods
 from podium.estimates.estimators import Estimator, find_estimators
 from podium.estimates.passes import run_methods
 from podium.outputs.display import Table, number, wrap
+from podium.policies.actions import with_every_action
 from podium.version import VERSION
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import open_rows, with_every_action
+from podium.engines.rows import open_rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline, take_baseline
 from podium.estimates.estimate import DUPLICATES, NORMALIZE, TIE, check_choice, check_seed, engine_of
@@ -23,6 +23,7 @@ from podium.estimates.moments import GroupSums, merge
 from podium.estimates.terms import row_terms
 from podium.outputs.display import Table, label_text, number, share, wrap
 from podium.outputs.markup import tag
+from podium.policies.actions import with_every_action
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 

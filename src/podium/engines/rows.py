@@ -6,30 +6,28 @@ and certainty from the sample. Nobody beyond this module asks where the rows are
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial, wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from functools import cached_property, partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import Codes, Floats, sort_key
-from podium.data.errors import BadRows, PodiumError, listed
-from podium.data.facts import Fact
+from podium.data.columns import Codes, Floats
+from podium.data.errors import BadRows, PodiumError
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
 from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
-from podium.policies.batches import NewActions, Playing, Reader, Trouble, columns_needed, prepare_policy
+from podium.policies.actions import seen_playing, widen
+from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy
 from podium.policies.drafts import Policy
 
 T = TypeVar("T")
-Q = ParamSpec("Q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,44 +279,6 @@ def with_options(log: Log, behavior: Any, actions: Sequence[Any], unit: str | No
     return log if behavior is None else log.with_behavior(behavior, seed)
 
 
-def with_every_action(function: Callable[Q, T]) -> Callable[Q, T]:
-    """Call a function of `log`, `policies` and `behavior` once more where one of them plays actions that neither the
-    first rows nor the sample have shown."""
-    names = list(inspect.signature(function).parameters)
-
-    @wraps(function)
-    def called(*args: Q.args, **options: Q.kwargs) -> T:
-        try:
-            return function(*args, **options)
-        except NewActions as error:
-            given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **options}
-            policies = named_policies(given["log"], given.get("policies"))
-            if "behavior" in error.played:
-                given["behavior"] = Playing(given.get("behavior"), error.played["behavior"])
-            given["policies"] = {
-                name: Playing(p, error.played[name]) if name in error.played else p for name, p in policies.items()
-            }
-            return function(**given)  # type: ignore[call-arg]
-
-    return called
-
-
-def seen_playing(behavior: Any, policies: Any) -> tuple[dict[str, Sequence[Any]], Any, Any]:
-    """The actions that policies were seen to play, and the policies themselves."""
-    late: dict[str, Sequence[Any]] = {}
-
-    def opened(name: str, policy: Any) -> Any:
-        if isinstance(policy, Playing):
-            late[name] = policy.actions
-            return policy.policy
-        return policy
-
-    behavior = opened("behavior", behavior)
-    if isinstance(policies, Mapping):
-        policies = {name: opened(name, policy) for name, policy in policies.items()}
-    return late, behavior, policies
-
-
 def draw_sample(log: Log, size: int, seed: int) -> Codes:
     """The numbers of the rows to look at closely: any, or those of whole units."""
     if log.units is None:
@@ -391,23 +351,3 @@ def open_scanned(
     said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)
-
-
-def widen(
-    space: tuple[Any, ...],
-    policies: Mapping[str, Policy],
-    late: Mapping[str, Sequence[Any]],
-    first: Callable[[tuple[Any, ...]], Log],
-) -> tuple[tuple[Any, ...], list[Fact]]:
-    """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
-    warnings = []
-    for name, policy in policies.items():
-        log = first(space)
-        draft = Reader({}).draft(name, policy, np.arange(len(log)), log)
-        labels = tuple(x for x in draft.labels if x not in set(space))
-        if name in late:
-            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
-        if labels and name != "behavior":
-            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
-        space = (*space, *labels)
-    return space, warnings
