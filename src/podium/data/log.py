@@ -9,17 +9,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.data.columns import (
     Codes,
     Column,
     Floats,
-    boxed,
     combine_codes,
     factorize,
     first_rows,
-    is_missing,
     labels_column,
     numbers_column,
     plain,
@@ -28,15 +25,14 @@ from podium.data.columns import (
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
 from podium.data.frames import (
-    ColumnTable,
     LazyColumns,
     columns_to_frame,
-    frame_names,
     frame_to_columns,
     is_frame,
     take_rows,
 )
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
+from podium.data.states import state_columns, states_given, units_column
 
 FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
@@ -116,7 +112,6 @@ class Log:
         rule, hint = f"must lie within -{LARGEST:g} and {LARGEST:g}", "give the rewards in a larger unit."
         refuse_rows(self.column("reward"), rule, np.abs(rewards) > LARGEST, rewards, hint)
         self._set(rewards=rewards)
-        self._set(states=self.states if is_frame(self.states) else to_array(self.states))
         self._set(state_columns=self._check_states())
         labels = labels_column(
             self.actions, self.column("action"), mixed_hint=TEXT_HINT.format(name=self.header("action"))
@@ -159,16 +154,8 @@ class Log:
             )
 
     def _check_states(self) -> dict[str, Column]:
-        name = self.header("state")
-        if is_frame(self.states):
-            raw = frame_to_columns(self.states)
-        elif self.states.ndim == 2:
-            raw = {f"{name}[{j}]": self.states[:, j] for j in range(self.states.shape[1])}
-        elif self.states.ndim == 1 and self.states.dtype == object and is_row(self.states[:1]):
-            raw = spread_rows(self.states, name)
-            self._set(states=np.column_stack([to_array(list(c)) for c in raw.values()]))
-        else:
-            raw = {name: self.states}
+        given, raw = state_columns(self.states, self.header("state"))
+        self._set(states=given)
         if not raw:
             raise PodiumError(
                 "the log has no state columns",
@@ -502,36 +489,3 @@ def column_bytes(column: Column) -> bytes:
         return np.ascontiguousarray(wide).tobytes()
     texts = [str(x) for x in column.tolist()]
     return "".join(f"{len(t)}:{t}" for t in texts).encode("utf-8", "backslashreplace")
-
-
-def units_column(values: Any, what: str) -> Column:
-    """A clean column of units; a unit is only a name, so 7 and "7b" may stand side by side."""
-    units = to_array(values)
-    if units.dtype == object and len({isinstance(x, str) for x in units[~is_missing(units)]}) > 1:
-        units = boxed([x if gap else str(x) for x, gap in zip(units, is_missing(units), strict=True)])
-    return labels_column(units, what)
-
-
-def is_row(values: NDArray[Any]) -> bool:
-    """Whether states are rows of features given as tuples or lists."""
-    return len(values) > 0 and isinstance(values[0], tuple | list | np.ndarray)
-
-
-def spread_rows(states: Column, name: str) -> dict[str, Column]:
-    """Rows of features, given as tuples, as one column per feature."""
-    width = len(states[0])
-    ragged = [not is_row([x]) or len(x) != width for x in states]  # type: ignore[arg-type]
-    rule = f"must hold {width} features in every row"
-    refuse_rows(f"column {name!r}", rule, ragged, states, "give rows of one length.")
-    return {f"{name}[{j}]": to_array([row[j] for row in states]) for j in range(width)}
-
-
-def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -> Any:
-    """What policies are handed as states: one column as an array, several as a frame."""
-    if len(chosen) == 1:
-        return columns[chosen[0]]
-    if frame is not None and not isinstance(frame, ColumnTable):
-        own = [name for name in frame_names(frame) if str(name) in chosen]
-        own.sort(key=lambda name: chosen.index(str(name)))
-        return frame.select(own) if hasattr(frame, "select") else frame[own]
-    return ColumnTable({name: columns[name] for name in chosen})

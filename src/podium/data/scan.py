@@ -14,9 +14,10 @@ import numpy as np
 from podium.data.columns import Codes, match_label, sort_key, times_column
 from podium.data.errors import BadRows, PodiumError
 from podium.data.frames import is_frame
-from podium.data.log import Log, units_column
+from podium.data.log import Log
 from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
+from podium.data.states import units_column
 from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, array_of
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows

@@ -12,9 +12,10 @@ import numpy as np
 from podium.data.columns import Codes, Column, Floats, to_array
 from podium.data.errors import PodiumError
 from podium.data.frames import LazyColumns, frame_to_columns
-from podium.data.log import Log, states_given
+from podium.data.log import Log
 from podium.data.read import type_cells
 from podium.data.roles import Roles
+from podium.data.states import states_given
 from podium.engines import LATEST, ROW
 from podium.engines.parts import Part, part_rows, unit_group
 from podium.policies.batches import NewActions, Reader, on_rows

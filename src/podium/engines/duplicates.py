@@ -24,7 +24,7 @@ NUMBER = name_of(ROW)
 LAST = f"max({NUMBER})"
 MOMENTS = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 WHOLE = ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-Marks = NDArray[np.bool_]
+BIT = np.left_shift(1, np.arange(8)).astype(np.uint8)
 FRACTIONS = ("FLOAT", "DOUBLE", "HUGEINT", "UHUGEINT", "UBIGINT")
 
 
@@ -62,22 +62,21 @@ class Duplicates:
 
         with self.watched("latest rows"):
             try:
-                marks = self.mark(keys, self.last_row(keys))
+                bits = self.mark(keys, self.last_row(keys))
             except duckdb.ConversionException:  # texts of which DuckDB does not know all as moments
                 cell = name_of(keys.time or "")
-                marks = self.mark(keys, last_of(f"coalesce(TRY_CAST({cell} AS TIMESTAMPTZ)::VARCHAR, {cell})"))
-        return pa.BooleanArray.from_buffers(
-            pa.bool_(), self.size, [None, pa.py_buffer(np.packbits(marks, bitorder="little"))]
-        )
+                bits = self.mark(keys, last_of(f"coalesce(TRY_CAST({cell} AS TIMESTAMPTZ)::VARCHAR, {cell})"))
+        return pa.BooleanArray.from_buffers(pa.bool_(), self.size, [None, pa.py_buffer(bits)])
 
-    def mark(self, keys: Keys, pick: str) -> Marks:
-        """(N,) whether a row is the one that an aggregate picks of its state and action."""
-        marks = np.zeros(self.size, dtype=bool)
+    def mark(self, keys: Keys, pick: str) -> NDArray[np.uint8]:
+        """One bit per row: whether it is the one that an aggregate picks of its state and action."""
+        bits = np.zeros(self.size // 8 + 1, dtype=np.uint8)
         groups = ", ".join(map(name_of, (*keys.states, keys.action)))
         with self.connection.sql(f"SELECT {pick} FROM {self.relation} GROUP BY {groups}").arrow(ROWS) as reader:
             for batch in reader:
-                marks[batch.column(0).to_numpy()] = True
-        return marks
+                rows = batch.column(0).to_numpy()
+                np.add.at(bits, rows >> 3, BIT[rows & 7])  # each row is found once
+        return bits
 
     def last_row(self, keys: Keys) -> str:
         """SQL for the last row of a group."""

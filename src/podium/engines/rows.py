@@ -10,25 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import Codes, Floats, factorize, sort_key
-from podium.data.errors import BadRows, PodiumError, listed
-from podium.data.facts import Fact
+from podium.data.columns import Codes, Floats, factorize
+from podium.data.errors import BadRows, PodiumError
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
 from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
-from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy
+from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, widen
 from podium.policies.drafts import Policy
 
 T = TypeVar("T")
-Q = ParamSpec("Q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,23 +378,3 @@ def open_scanned(
     said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)
-
-
-def widen(
-    space: tuple[Any, ...],
-    policies: Mapping[str, Policy],
-    late: Mapping[str, Sequence[Any]],
-    first: Callable[[tuple[Any, ...]], Log],
-) -> tuple[tuple[Any, ...], list[Fact]]:
-    """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
-    warnings = []
-    for name, policy in policies.items():
-        log = first(space)
-        draft = Reader({}).draft(name, policy, np.arange(len(log)), log)
-        labels = tuple(x for x in draft.labels if x not in set(space))
-        if name in late:
-            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
-        if labels and name != "behavior":
-            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
-        space = (*space, *labels)
-    return space, warnings

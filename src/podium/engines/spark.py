@@ -11,9 +11,8 @@ import json
 import os
 import pickle
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add
@@ -30,6 +29,7 @@ from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs,
 from podium.engines import ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
+from podium.engines.spark_errors import explained
 from podium.engines.texts import cell_counts, column_kinds, flattened
 from podium.engines.workers import PART, PLACE, run_part, run_stretch
 
@@ -76,7 +76,7 @@ class SparkEngine:
         self.texts = False
         self.kept: Any = None
         self.latest_rows: dict[Keys, Any] = {}
-        with explained(self):
+        with explained(self.source):
             if isinstance(self.source, str | Path):
                 self.session = self.session or session_here()
                 self.frame = self.from_files(str(self.source))
@@ -214,14 +214,14 @@ class SparkEngine:
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         from pyspark.sql import functions as F
 
-        with explained(self):
+        with explained(self.source):
             return one_batch(self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow().sort_by(ROW))
 
     def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
         import pyarrow as pa
         from pyspark.sql import functions as F
 
-        with explained(self), self.watched(label):
+        with explained(self.source), self.watched(label):
             wanted = self.session.createDataFrame(pa.table({ROW: rows}))
             table = self.selected(columns).join(F.broadcast(wanted), ROW).toArrow()
         return one_batch(table.select([*dict.fromkeys(columns), ROW]).sort_by(ROW))
@@ -230,7 +230,7 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         size = F.col("count")
-        with explained(self), self.watched("counting states"):
+        with explained(self.source), self.watched("counting states"):
             states = self.frame.select(*(F.col(quoted(c)).alias(f"s{i}") for i, c in enumerate(keys.states)))
             sizes = states.groupBy(*states.columns).count()
             ((count, single),) = sizes.agg(F.count(size), F.count_if(size == 1)).collect()
@@ -240,7 +240,7 @@ class SparkEngine:
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
-        with explained(self), self.watched(label):
+        with explained(self.source), self.watched(label):
             if latest is None:
                 found = frame.mapInArrow(partial(run_part, work), PART)
             else:
@@ -356,47 +356,6 @@ def check_shipped(work: Any) -> None:
                 f"policy {name!r} takes {size / 1e6:,.0f} MB, too much to send to every worker",
                 hint="write its probabilities as a column of the log, or give a function or a table keyed by state.",
             )
-
-
-SIGNS = (
-    ("No module named 'podium'", "podium is not installed where Spark's workers run Python",
-     "install podium and its extra 'spark' there, or set PYSPARK_PYTHON to an environment that has it."),
-    ("PYTHON_VERSION_MISMATCH", "Spark's workers run another Python than this one",
-     "set PYSPARK_PYTHON to the same version on both sides."),
-    ("No space left on device", "a disk that Spark sorts on is full",
-     "make room, or set spark.local.dir to a larger disk."),
-    ("MALFORMED_RECORD", "a line is not valid JSON", "write one JSON object per line."),
-    ("CANNOT_MERGE", "the files have different types for one column", "give a column the same type in every file."),
-    ("PATH_NOT_FOUND", "there is no such file", "check the path; every worker must be able to read it."),
-    ("FileNotFoundException", "a file disappeared while it was read", "keep the files until the answer is there."),
-    ("FILE_NOT_EXIST", "a file disappeared while it was read", "keep the files until the answer is there."),
-    ("is not a Parquet file", "a file is not a whole Parquet file", "write the file again."),
-    ("UNABLE_TO_INFER_SCHEMA", "there are no Parquet files", "check the path."),
-)  # fmt: skip
-
-
-@contextmanager
-def explained(engine: SparkEngine) -> Iterator[None]:
-    """Spark's errors as podium tells them."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        with warnings.catch_warnings():
-            # Rows travel as Arrow; which pandas is there does not matter.
-            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-            yield
-    except (PySparkException, Py4JError) as error:
-        text = str(error)
-        where = engine.source if isinstance(engine.source, str | Path) else "the DataFrame"
-        for sign, meaning, hint in SIGNS:
-            if sign in text:
-                raise PodiumError(f"{where}: {meaning}", hint=hint) from error
-        lines = [line for line in text.splitlines() if line.strip()]
-        cause = next((line for line in reversed(lines) if "Error" in line and not line.startswith("\t")), lines[0])
-        raise PodiumError(
-            f"Spark cannot read {where}: {cause.strip()[:300]}", hint="the whole message is in Spark's own log."
-        ) from error
 
 
 def quoted(column: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from podium.data.columns import Codes, sort_key, to_array
 from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.facts import Fact
 from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.roles import Roles
@@ -141,3 +144,23 @@ def columns_needed(policy: Policy, headers: Mapping[str, Any], roles: Roles) -> 
     if kind in ("callable", "model") or (kind == "table" and not by_row):
         return set(roles.states)
     return set()
+
+
+def widen(
+    space: tuple[Any, ...],
+    policies: Mapping[str, Policy],
+    late: Mapping[str, Sequence[Any]],
+    first: Callable[[tuple[Any, ...]], Log],
+) -> tuple[tuple[Any, ...], list[Fact]]:
+    """The action space with what the policies can play on the first rows, and warnings where they enlarge it."""
+    warnings = []
+    for name, policy in policies.items():
+        log = first(space)
+        draft = Reader({}).draft(name, policy, np.arange(len(log)), log)
+        labels = tuple(x for x in draft.labels if x not in set(space))
+        if name in late:
+            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
+        if labels and name != "behavior":
+            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
+        space = (*space, *labels)
+    return space, warnings

@@ -17,8 +17,9 @@ import numpy as np
 
 from podium.data.columns import Codes, factorize, labels_column, match_label, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.log import AGREE, Log, states_given
+from podium.data.log import AGREE, Log
 from podium.data.roles import available
+from podium.data.states import states_given
 from podium.policies import align
 from podium.policies.forms import draft_policy
 
