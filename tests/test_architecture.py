@@ -10,14 +10,15 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
-    "version", "data", "data.errors", "data.columns", "data.facts", "data.files", "data.frames", "data.progress",
-    "data.shipped", "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read",
-    "policies.drafts", "adapters.sb3", "policies.specs", "policies.sql", "policies.tables", "policies.forms",
-    "policies", "policies.batches", "propensities", "propensities.belief", "propensities.loggers", "engines",
-    "engines.parts", "engines.sample", "engines.sources", "engines.duplicates", "estimates", "estimates.baselines",
-    "estimates.estimators", "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.behavior",
-    "estimates.moments", "engines.arrow", "engines.duckdb", "data.scan", "engines.rows", "engines.workers",
-    "engines.spark", "estimates.applied", "estimates.bootstrap", "estimates.options", "estimates.terms",
+    "version", "data", "data.errors", "data.columns", "data.coded", "data.facts", "data.files", "data.frames",
+    "data.progress", "data.roles", "data.shipped", "data.states", "outputs.markup", "outputs.display", "data.log",
+    "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3", "policies.specs", "policies.sql",
+    "policies.tables", "policies.forms", "policies", "policies.batches", "propensities", "propensities.belief",
+    "propensities.loggers", "engines", "engines.parts", "engines.arrow", "engines.sample", "engines.spark_errors",
+    "engines.texts", "engines.sources", "engines.duplicates", "engines.duckdb", "engines.workers", "engines.spark",
+    "estimates", "estimates.baselines", "estimates.estimators", "estimates.learned", "adapters.obp",
+    "propensities.estimated", "propensities.behavior", "estimates.moments", "engines.works", "data.scan",
+    "engines.rows", "estimates.applied", "estimates.bootstrap", "estimates.options", "estimates.terms",
     "estimates.results", "estimates.methods", "estimates.evaluate", "verdicts", "verdicts.judgement", "verdicts.pairs",
     "verdicts.classical", "verdicts.evidence", "verdicts.dealing", "verdicts.gated", "verdicts.multiplicity",
     "verdicts.prior", "verdicts.block", "verdicts.fitting", "verdicts.posterior", "verdicts.judge",

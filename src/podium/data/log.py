@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from podium.data.coded import CodedRows
 from podium.data.columns import (
     Codes,
     Column,
     Floats,
-    combine_codes,
     factorize,
-    first_rows,
     labels_column,
     numbers_column,
     plain,
@@ -24,13 +22,7 @@ from podium.data.columns import (
     to_array,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
-from podium.data.frames import (
-    LazyColumns,
-    columns_to_frame,
-    frame_to_columns,
-    is_frame,
-    take_rows,
-)
+from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, take_rows
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
 
@@ -41,7 +33,7 @@ TEXT_HINT = "correct those rows; where the values are names and not numbers, rea
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Log:
+class Log(CodedRows):
     """Logged interactions: states, actions, rewards, and what is known of how the actions were chosen.
 
     Row order is time order unless `times` are given. Everything is checked here, once.
@@ -225,81 +217,7 @@ class Log:
         twin._set(**{**fields, **changes})
         return twin
 
-    # --- what the methods need -----------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self.rewards)
-
-    @property
-    def n_actions(self) -> int:
-        return len(self.action_space)
-
-    @cached_property
-    def state_codes(self) -> Codes:
-        """(N,) which distinct state each row is in, 0..S-1 in sorted order."""
-        parts = [factorize(column) for column in self.state_columns.values()]
-        return combine_codes([(codes, len(distinct)) for codes, distinct in parts])
-
-    @cached_property
-    def n_states(self) -> int:
-        return int(self.state_codes.max()) + 1
-
-    @cached_property
-    def first_rows(self) -> Codes:
-        """(S,) the first row of each distinct state."""
-        return first_rows(self.state_codes, self.n_states)
-
-    @cached_property
-    def state_labels(self) -> list[Any]:
-        """The distinct states: a value each, or a tuple where a state has several columns."""
-        values = [column[self.first_rows] for column in self.state_columns.values()]
-        if len(values) == 1:
-            return [plain(x) for x in values[0]]
-        return [tuple(plain(x) for x in row) for row in zip(*values, strict=True)]
-
-    @cached_property
-    def cell_codes(self) -> Codes:
-        """(N,) which (state, action) each row is."""
-        return self.state_codes * np.int64(self.n_actions) + self.action_codes
-
-    @cached_property
-    def overwritten_by(self) -> Codes:
-        """(N,) the most recent row of the same (state, action): a row's own number where it is that row."""
-        order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
-        cells, size = self.cell_codes, self.n_states * self.n_actions
-        if size > 8 * len(self) + 1024:
-            cells, distinct = factorize(cells)
-            size = len(distinct)
-        last = np.empty(size, dtype=np.int64)
-        last[cells[order]] = order  # a repeated index keeps its last value
-        return last[cells]
-
-    @cached_property
-    def latest(self) -> Codes:
-        """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
-        return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of what the log says, the same whatever file or frame it came from.
-
-        >>> Log([0, 1], ["a", "b"], [1.0, 0.0]).digest[:16]
-        '9fc773f5363357b1'
-        """
-        found = hashlib.sha256()
-        parts: dict[str, Column | None] = {f"state {name}": column for name, column in self.state_columns.items()}
-        parts |= {"action": self.actions, "reward": self.rewards, "propensity": self.propensities}
-        parts |= {"time": self.times, "unit": self.units, "behavior": self.behavior}
-        for name, column in parts.items():
-            if column is not None:
-                found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))
-                found.update(column_bytes(column))
-        return found.hexdigest()
-
-    @property
-    def distinct(self) -> int:
-        """How many (state, action) there are."""
-        return len(self.latest)
+    # --- what is known of the logger --------------------------------------------------------------------------
 
     @property
     def knows(self) -> str:
@@ -480,12 +398,3 @@ def rows_of(columns: Mapping[str, Column], rows: slice | Codes, name: str) -> Co
     """Some rows of one column."""
     column: Column = columns[name][rows]
     return column
-
-
-def column_bytes(column: Column) -> bytes:
-    """A column as bytes that do not depend on the machine: numbers as 64 bits, all else as texts with their lengths."""
-    if column.dtype.kind in "biuf":
-        wide = column.astype("<f8" if column.dtype.kind == "f" else "<i8")
-        return np.ascontiguousarray(wide).tobytes()
-    texts = [str(x) for x in column.tolist()]
-    return "".join(f"{len(t)}:{t}" for t in texts).encode("utf-8", "backslashreplace")
