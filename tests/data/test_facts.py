@@ -110,11 +110,12 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sample judges": (
         {"rows": 20_000, "of": 1_000_000},
-        "Values come from all rows, certainty and what drives it from a random sample of 20,000 of the 1,000,000 rows",
+        "Estimates come from all rows; verdicts and what drives them from a random sample of 20,000 of the "
+        "1,000,000 rows",
     ),
     "all rows judge": (
         {"rows": 20_000, "of": 1_000_000},
-        "Values and certainty come from all rows, what drives them from a random sample of 20,000 of the 1,000,000 "
+        "Estimates and verdicts come from all rows; what drives them from a random sample of 20,000 of the 1,000,000 "
         "rows",
     ),
     "policy never logged": (
@@ -173,6 +174,114 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "plan needs policies": (
         {},
         "What to log more of cannot be said: some policies are known only at the logged actions.",
+    ),
+    "actors unknown": (
+        {"policies": "'now', 'old'"},
+        "The policies that acted are not all known ('now', 'old'), so there are no propensities",
+    ),
+    "density products": (
+        {},
+        "Probabilities of sequences are products of the policies' densities",
+    ),
+    "sequence proxies": (
+        {},
+        "Probabilities of sequences are proxies (how near a policy's actions are to the logged ones): read "
+        "the order of scores and differences, not their size",
+    ),
+    "densities not used": (
+        {"policies": "'now', 'old'"},
+        "The densities that 'now', 'old' can give are not used: not every policy has them",
+    ),
+    "probabilities rescaled": (
+        {"log": -812.34},
+        "All probabilities were divided by the largest, e^-812.3: a common factor changes no order",
+    ),
+    "behavior probability 0": (
+        {"episode": 3, "episodes": "2 episodes"},
+        "IPS and DRE are left out: the behaviour policy's own probability is 0 in episode 3 (2 episodes)",
+    ),
+    "ratio too large": (
+        {"log": -812.34},
+        "IPS and DRE are left out: a ratio of probabilities is e^-812.3",
+    ),
+    "tiny propensities": (
+        {},
+        "Propensities below 1e-30 are used only inside the ratios of IPS and DRE",
+    ),
+    "discounted": (
+        {"gamma": 0.9},
+        "The reward of step t = 0, 1, ... counts 0.9^t times",
+    ),
+    "policy impossible": (
+        {"policy": "new"},
+        "Policy 'new' has probability 0 in every episode: nothing that was logged speaks of it",
+    ),
+    "episodes cut short": (
+        {"episodes": "2 episodes", "step": 100},
+        "2 episodes stopped before step 100 without having ended: returns are not whole",
+    ),
+    "smoothed": (
+        {"kernel": "gaussian", "bandwidth": "0.25"},
+        "Policies are smoothed by the gaussian kernel with bandwidth 0.25: what is judged are those",
+    ),
+    "densities known": (
+        {},
+        "The densities of the logged actions are known, and weights are ratios to them",
+    ),
+    "densities not needed": (
+        {},
+        "The gated procedure does without the densities, and assumes that logging did not seek reward",
+    ),
+    "model at chosen actions": (
+        {},
+        "The model of the reward is asked at the actions that policies choose: with it DRE, SNDR and "
+        "DirectModel aim at the policies themselves, not at the smoothed ones that IPS and SNIPS judge",
+    ),
+    "model at chosen actions, warning": (
+        {},
+        "the model of the reward is asked at the actions that policies choose: with it DRE, SNDR and "
+        "DirectModel aim at the policies themselves, not at the smoothed ones that IPS and SNIPS judge.",
+    ),
+    "new actions": (
+        {"policy": "new", "actions": "'c', 'd'"},
+        "policy 'new' can play actions that the log's action space lacks: 'c', 'd'.",
+    ),
+    "conflicting rows": (
+        {"policy": "new", "rows": "3 rows"},
+        "policy 'new' has different probabilities in rows of one (state, action) (3 rows): it depends on "
+        "something that the state columns leave out.",
+    ),
+    "doubtful propensities": (
+        {
+            "doubt": "30 rows are too few to learn how actions were chosen",
+            "advice": "Use LDE, which needs no propensities",
+        },
+        "estimated propensities: 30 rows are too few to learn how actions were chosen. Use LDE, which needs "
+        "no propensities.",
+    ),
+    "one action": (
+        {},
+        "only one action was logged, so nothing shows how others would have been chosen",
+    ),
+    "few rows": (
+        {"rows": 7},
+        "7 rows are too few to learn how actions were chosen",
+    ),
+    "calibration": (
+        {"misplaced": 0.125},
+        "the probabilities are not those with which actions occur (12% of rows misplaced)",
+    ),
+    "balance": (
+        {"feature": "age", "action": "'a'", "z": 4.56},
+        "the estimate misses how age goes with action 'a' (z = 4.6)",
+    ),
+    "rare actions": (
+        {"rows": 7, "actions": "'c', 'd'"},
+        "fewer than 7 rows show each of the actions 'c', 'd'",
+    ),
+    "tiny": (
+        {"share": 0.07, "below": 0.01},
+        "7% of the rows have a probability below 0.01",
     ),
 }
 

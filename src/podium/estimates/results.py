@@ -95,10 +95,11 @@ class TermSums:
             piece_of, many = wanted.pieces
             pieces = GroupSums.of(matrix, piece_of(part.rows[terms.rows]), many, terms.base_scale)
         shift = terms.deviations().sum(axis=0) if terms.ratio is not None else np.zeros(matrix.shape[1])
+        moments = Moments.of(matrix, wanted.paired)
         return cls(
-            Moments.of(matrix, wanted.paired),
+            moments,
             Moments.of(near, False),
-            Moments.of(own, False),
+            Moments(moments.count, moments.mean, moments.squares) if own is matrix else Moments.of(own, False),
             shift,
             weights,
             before,
