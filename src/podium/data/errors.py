@@ -90,7 +90,7 @@ def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) ->
 
     >>> refuse_rows("column 'propensity'", "must be > 0", [True, False], [0, 1], "LDE needs none.")
     Traceback (most recent call last):
-    podium.errors.BadRows: column 'propensity' must be > 0; row 1 holds 0 (1 row)
+    podium.data.errors.BadRows: column 'propensity' must be > 0; row 1 holds 0 (1 row)
     <BLANKLINE>
     Hint: LDE needs none.
     """
