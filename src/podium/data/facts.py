@@ -128,8 +128,9 @@ SENTENCES: dict[str, str] = {
 class Fact(str):
     """A warning, reason, note or alarm.
 
-    >>> Fact("one state each", columns="age, id").code
-    'one state each'
+    >>> fact = Fact("few rows", rows=12)
+    >>> fact.code, str(fact)
+    ('few rows', '12 rows are too few to learn how actions were chosen')
     """
 
     code: str

@@ -26,18 +26,9 @@ from podium.data.frames import frame_to_columns, is_frame
 from podium.data.log import AGREE, Log
 
 KINDS = (
-    "column",
-    "probabilities",
-    "distribution",
-    "actions",
-    "callable",
-    "model",
-    "table",
-    "constant",
-    "uniform",
-    "logged",
+    "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "logged",
     "sql",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
