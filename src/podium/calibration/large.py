@@ -1,8 +1,9 @@
 """How honest verdicts are around and beyond 20,000 rows, in every way that p and pi can be known.
 
-python -m podium.calibration.large --logs 40 --rows 20000 20001 60000
+python -m podium.calibration.large --logs 2
+python -m podium.calibration.large --redraws 5 --rows 60000 --logs 1 --views "all known" "p at logged"
 
-"chosen" is what a comparison says: the surer of the two sources of certainty, "sample" and "every row". More rows must
+"chosen" is what a comparison says: the better of the two sources of certainty, "sample" and "every row". More rows must
 never decide less.
 """
 
@@ -10,15 +11,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 
-from podium.calibration.long_logs import LOGS
+from podium.calibration.long_logs import EVERY_SIZE, HELD_OUT, LOGS
 from podium.calibration.tables import cells, reliability, show_bin
 from podium.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.calibration.worlds import Draw, forget
@@ -26,13 +28,15 @@ from podium.columns import Floats
 from podium.estimators import LDE
 from podium.files import write_text
 from podium.progress import counted
-from podium.study import examine
+from podium.study import Study, examine
 from podium.verdicts import Judgement, benjamini_hochberg, two_sided
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.pairs import pair_indices
 
 VIEWS = ("all known", "p at logged", "both at logged", "no p", "no p, pi at logged", "estimated p")
+MAIN_VIEWS = ("all known", "p at logged", "no p", "estimated p")
 RULES = ("chosen", "sample", "every row")
+SIZES = (20_000, 20_001, 60_000, 1_000_000)
 
 
 def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
@@ -48,40 +52,53 @@ def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
     return log, policies
 
 
-def trials_of(task: tuple[str, int, int, int, tuple[str, ...]]) -> list[Trial]:
-    """One log under every view asked for, judged by every rule."""
-    name, rows, repetition, seed, views = task
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), rows, repetition])
-    draw = LOGS[name](rng, rows, POLICIES)
+def trials_of(task: tuple[str, tuple[int, ...], int, int, tuple[str, ...]]) -> list[Trial]:
+    """One log and its first rows, one trial for each size and view, judged by every rule.
+
+    All sizes share the world, the policies and their first rows, so that differences between sizes are paired.
+    """
+    name, sizes, repetition, seed, views = task
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), repetition])
+    draw = LOGS[name](rng, max(sizes), POLICIES)
+    return [trial_of(name, first_rows(draw, rows), view) for rows in sizes for view in views]
+
+
+def first_rows(draw: Draw, rows: int) -> Draw:
+    some = slice(0, rows)
+    return replace(draw, log=draw.log.take(some), policies={n: p[some] for n, p in draw.policies.items()})
+
+
+def study_of(log: Any, policies: Mapping[str, Floats], view: str, seed: int = 0) -> Study:
+    return examine(
+        log, policies, LDE, "mean", verdicts=None, normalize="rows", duplicates=None,
+        behavior="estimate" if view == "estimated p" else None, actions=(), unit=None, bootstrap=0, seed=seed,
+    )  # fmt: skip
+
+
+def trial_of(name: str, draw: Draw, view: str) -> Trial:
+    """One log as one would have it, judged by every rule."""
+    start = time.process_time()
     i, j = pair_indices(len(draw.policies))
     truth = draw.values[i] - draw.values[j]
     truth = np.where(np.abs(truth) < 1e-9 * max(1.0, float(np.abs(draw.values).max())), 0.0, truth)
-    found = []
-    for view in views:
-        log, policies = seen(draw, view)
-        study = examine(
-            log, policies, LDE, "mean", verdicts=None, normalize="rows", duplicates=None,
-            behavior="estimate" if view == "estimated p" else None, actions=(), unit=None, bootstrap=0, seed=0,
-        )  # fmt: skip
-        judgements = {"chosen": study.judgement, "sample": study.judged(study.usual)}
-        judgements["every row"] = study.judged(EVERY_ROW) if study.every_row is not None else judgements["chosen"]
-        first = judgements["chosen"]
-        low, high = first.interval(LEVEL)
-        found.append(
-            Trial(
-                family=f"{name} | {view}",
-                rows=rows,
-                truth=truth,
-                p_better={rule: x.p_above() for rule, x in judgements.items()},
-                claims={rule: claims_of(x) for rule, x in judgements.items()},
-                order={},
-                t_p=float(first.figures["t_p"]),
-                alarm=bool(first.figures["alarm"]),
-                seconds=0.0,
-                covered=((low <= truth) & (truth <= high)).astype(float)[np.isfinite(low)],
-            )
-        )
-    return found
+    study = study_of(*seen(draw, view), view)
+    chosen = study.judgement
+    sample = chosen if study.rows.whole else study.by_sample
+    every = sample if study.every_row is None else study.judged(EVERY_ROW)
+    judgements = dict(zip(RULES, (chosen, sample, every), strict=True))
+    low, high = chosen.interval(LEVEL)
+    return Trial(
+        family=f"{name} | {view}",
+        rows=len(draw.log),
+        truth=truth,
+        p_better={rule: x.p_above() for rule, x in judgements.items()},
+        claims={rule: claims_of(x) for rule, x in judgements.items()},
+        order={},
+        t_p=float(sample.figures["t_p"]),
+        alarm=bool(sample.figures["alarm"]),
+        seconds=time.process_time() - start,
+        covered=((low <= truth) & (truth <= high)).astype(float)[np.isfinite(low)],
+    )
 
 
 def claims_of(judgement: Judgement) -> Floats:
@@ -94,7 +111,9 @@ def claims_of(judgement: Judgement) -> Floats:
 def simulate(
     names: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int, views: Sequence[str] = VIEWS
 ) -> list[Trial]:
-    tasks = [(name, n, repetition, seed, tuple(views)) for n in rows for name in names for repetition in range(logs)]
+    tasks = [
+        (name, tuple(sorted(rows)), repetition, seed, tuple(views)) for repetition in range(logs) for name in names
+    ]
     if workers == 1:
         return [
             trial for trials in counted(map(trials_of, tasks), "large logs", len(tasks), "logs") for trial in trials
@@ -107,11 +126,117 @@ def simulate(
         ]
 
 
+# --- what the sample's draw changes ----------------------------------------------------------------------------------
+
+
+def redraws_of(task: tuple[str, int, int, int, str, int]) -> str:
+    """How much other seeds, and other orders of the rows, change what is said of one log."""
+    name, rows, repetition, seed, view, count = task
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), repetition])
+    log, policies = seen(LOGS[name](rng, rows, POLICIES), view)
+    seeds = [study_of(log, policies, view, other).judgement for other in range(count)]
+    orders = [rng.permutation(rows) for _ in range(count)]
+    shuffled = [study_of(log.take(o), {n: p[o] for n, p in policies.items()}, view).judgement for o in orders]
+    line = f"  {name:50s}{view:14s}"
+    for group in (seeds, shuffled):
+        p = np.array([x.p_above() for x in group])
+        claims = np.array([claims_of(x) for x in group])
+        changed = (claims != claims[0]).any(axis=0).mean()
+        reversed_ = (claims.max(axis=0) - claims.min(axis=0) == 2).any()
+        line += f"{p.std(axis=0, ddof=1).mean():9.3f}{p.std(axis=0, ddof=1).max():8.3f}{100 * changed:8.0f}"
+        line += "  reversed!" if reversed_ else ""
+    return line + f"   {' '.join(x.procedure for x in seeds[:1])}"
+
+
+def redraws(names: Iterable[str], rows: int, logs: int, seed: int, views: Sequence[str], count: int) -> str:
+    """A table of how much the seed and the order of the rows matter, log by log."""
+    tasks = [
+        (name, rows, repetition, seed, view, count) for name in names for repetition in range(logs) for view in views
+    ]
+    head = [
+        f"{count} seeds, then {count} orders of the {rows:,} rows: sd of P(better), mean and largest over the pairs;",
+        "pairs whose verdict is not always the same %",
+    ]
+    return "\n".join([*head, *counted(map(redraws_of, tasks), "redraws", len(tasks), "logs")])
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
 def report(trials: Sequence[Trial]) -> str:
-    """Claims and wrong claims of every family and view, logs with a wrong claim, and reliability."""
+    """Claims by size; claims and wrong claims of every family and view; reliability."""
+    return "\n".join([*size_tables(trials), "", *family_table(trials), "", *reliability_table(trials)])
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """What one rule says of some logs at one size, and how that differs from the next smaller size."""
+
+    rows: int
+    logs: int
+    decided: float  # share of the pairs of different policies that have a claim
+    change: float  # of that share since the size before; the same logs
+    error: float  # standard error of the change, by log
+    claims: int
+    wrong: int
+    by_every_row: float  # share of logs judged by every row
+
+
+def by_size(trials: Sequence[Trial], rule: str) -> list[SizeRow]:
+    """One line for each size; the logs of all sizes must come in the same order."""
+    table: list[SizeRow] = []
+    before: Floats | None = None
+    for rows in sorted({t.rows for t in trials}):
+        group = [t for t in trials if t.rows == rows]
+        decided = np.array([float((t.claims[rule][t.truth != 0] != 0).sum()) for t in group])
+        pairs = sum(int((t.truth != 0).sum()) for t in group)
+        shift = np.zeros(len(group)) if before is None else decided - before
+        made = np.concatenate([t.claims[rule] for t in group])
+        truth = np.sign(np.concatenate([t.truth for t in group]))
+        table.append(
+            SizeRow(
+                rows=rows,
+                logs=len(group),
+                decided=decided.sum() / max(pairs, 1),
+                change=shift.sum() / max(pairs, 1),
+                error=float(np.sqrt(((shift - shift.mean()) ** 2).sum())) / max(pairs, 1),
+                claims=int((made != 0).sum()),
+                wrong=int(((made != 0) & (made != truth)).sum()),
+                by_every_row=float(np.mean([judged_by_every_row(t) for t in group])),
+            )
+        )
+        before = decided
+    return table
+
+
+def judged_by_every_row(t: Trial) -> bool:
+    p = t.p_better
+    return np.array_equal(p["chosen"], p["every row"]) and not np.array_equal(p["chosen"], p["sample"])
+
+
+def size_tables(trials: Sequence[Trial]) -> list[str]:
+    """For each view and rule: what more rows change, over all families, and over those that were held out."""
+    out = [
+        "By size: pairs of different policies with a claim %, its change since the size before (SE by log); of all",
+        "pairs, wrong claims among claims; logs judged by every row %",
+    ]
+    names = {t.family.split(" | ")[0] for t in trials}
+    groups = {"all": names, "tuned on": names - HELD_OUT, "held out": names & HELD_OUT}
+    for view in VIEWS:
+        for rule in RULES:
+            for label, some in groups.items() if rule == "chosen" else [("all", names)]:
+                part = [t for t in trials if t.family in {f"{name} | {view}" for name in some}]
+                out += [
+                    f"  {view:20s}{rule:10s}{label:9s}{x.rows:10,d}{x.logs:5d} logs{100 * x.decided:7.1f}"
+                    f"{100 * x.change:+7.1f} ({100 * x.error:3.1f}){x.wrong:5d} of {x.claims:4d}"
+                    f"{100 * x.wrong / max(x.claims, 1):6.1f}%{100 * x.by_every_row:6.0f}"
+                    for x in by_size(part, rule)
+                ]
+    return out
+
+
+def family_table(trials: Sequence[Trial]) -> list[str]:
+    """Claims, wrong claims, and logs with a wrong claim of every family, view and size."""
     rules = RULES
     out = [
         "decided % (wrong claims; % of logs with one), by rule; coverage % of 95% intervals and alarms % of the first"
@@ -131,12 +256,18 @@ def report(trials: Sequence[Trial]) -> str:
         held = np.concatenate([t.covered for t in group])
         cover = f"{100 * held.mean():7.1f}" if len(held) else "      -"
         out.append(line + cover + f"{100 * np.mean([t.alarm for t in group]):7.1f}")
-    out += ["", "Reliability of P(better) where policies differ: share right (pairs, SE by log); ! = below its edge"]
+    return out
+
+
+def reliability_table(trials: Sequence[Trial]) -> list[str]:
+    out = ["Reliability of P(better) where policies differ: share right (pairs, SE by log); ! = below its edge"]
     for view in VIEWS:
         part = [t for t in trials if t.family.endswith(f" | {view}") and t.truth.any()]
-        for rule in rules if part else []:
-            out.append(f"  {view:20s}{rule:8s}" + "  ".join(show_bin(*x) for x in reliability(part, rule)))
-    return "\n".join(out)
+        out += [
+            f"  {view:20s}{rule:10s}" + "  ".join(show_bin(*x) for x in reliability(part, rule))
+            for rule in (RULES if part else ())
+        ]
+    return out
 
 
 def logs_wrong(group: Sequence[Trial], rule: str) -> float:
@@ -148,16 +279,21 @@ def logs_wrong(group: Sequence[Trial], rule: str) -> float:
 
 def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure how honest verdicts on large logs are.")
-    parser.add_argument("--logs", type=int, default=200, help="per family (default: %(default)s)")
-    parser.add_argument("--rows", type=int, nargs="+", default=[25_000])
-    parser.add_argument("--families", nargs="*", default=[""], help="by (part of) their names")
-    parser.add_argument("--views", nargs="*", default=VIEWS, choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
+    parser.add_argument("--logs", type=int, default=2, help="per family (default: %(default)s)")
+    parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--families", nargs="*", help="by (part of) their names (default: those of the table by size)")
+    parser.add_argument("--views", nargs="*", default=MAIN_VIEWS, choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
+    parser.add_argument("--redraws", type=int, default=0, help="seeds and row orders to try on each log instead")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=File, help="write the table to a file")
     options = parser.parse_args(arguments)
-    names = [n for n in LOGS if any(part in n for part in options.families)]
-    text = report(simulate(names, options.rows, options.logs, options.seed, options.workers, options.views))
+    parts = options.families
+    names = EVERY_SIZE if parts is None else [n for n in LOGS if any(part in n for part in parts)]
+    if options.redraws:
+        text = redraws(names, max(options.rows), options.logs, options.seed, options.views, options.redraws)
+    else:
+        text = report(simulate(names, options.rows, options.logs, options.seed, options.workers, options.views))
     print(text)
     if options.out:
         write_text(options.out, text + "\n")

@@ -141,7 +141,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult, weights: W
         values=result.values,
         assumes=assumes,
         notes=tuple(notes),
-        figures={"rows": len(rows), "t_p": 0.0, "alarm": False},
+        figures={"rows": len(rows), "t_p": 0.0, "alarm": False, "empirical": empirical},
     )
 
 

@@ -5,6 +5,9 @@ mean of w_n = pi(a_n|s_n) / p_n is 1 but for chance, and what it lacks is the pr
 is known up to m, m^2 = (1 - mean w)^2 + var(w) / N, and a reward that nobody saw is taken to lie within 3 standard
 deviations of the mean. The error of a difference is then no less than 3 sd(r) sqrt(m_i^2 + m_j^2), which is also more
 than the error that the log's own squares (g_n / p_n)^2 imply, as these are at most twice var(w_i) + var(w_j).
+
+The judge of a sample takes actions without any row for ordinary ones. Its errors are no less than the same rule gives
+for them, 3 sd(r) |u_i - u_j| with u the policies' probabilities of these actions.
 """
 
 from __future__ import annotations
@@ -15,11 +18,17 @@ from functools import cached_property
 import numpy as np
 
 from podium.columns import Codes, Floats
+from podium.log import Log
+from podium.policies import PolicyRows, PolicySet
+from podium.verdicts.pairs import pair_indices
 
-REACH = 3.0  # standard deviations from the mean reward within which rewards that were not seen are taken to lie
+# Standard deviations from the mean reward within which rewards that were not seen are taken to lie. For actions without
+# a row in the sample, half as much left 7 of 10 claims on a log of "500 states, a little never logged, ties" wrong.
+REACH = 3.0
 LACKS = 0.05  # a mean weight that far from 1 says that the log has not seen what the policy does
 CHANCE = 4.0  # standard errors of the mean weight that chance explains
 EXACT = 0.01  # a mean weight that near to 1 is right in any case: probabilities are rounded
+CELLS = 1 << 22  # probabilities held at once
 ONE_ROW = 0.1  # the share of the squared weights that a single row may have
 BY_LOG = "DRE's errors come from the log alone: from how near to 1 the policies' mean weights are"
 REWARDS_UNSEEN = "actions that were not logged have rewards within 3 standard deviations of the mean"
@@ -73,3 +82,24 @@ class Weights:
         told = np.array([not doubt for doubt in self.doubts])
         error = REACH * np.sqrt(self.missing[i] + self.missing[j])
         return np.where(told[i] & told[j], error, np.nan)
+
+
+def unseen_errors(log: Log, policies: PolicySet) -> Floats:
+    """(P,) errors of the differences that actions without a row leave open; 0 where a policy is only partly known."""
+    i, j = pair_indices(len(policies))
+    unseen = np.flatnonzero(np.bincount(log.action_codes, minlength=log.n_actions) == 0)
+    if not len(unseen) or policies.proxies or not all(p.has_full for p in policies):
+        return np.zeros(len(i))
+    played = np.array([mean_policy(p, log.n_actions)[unseen] for p in policies])
+    return np.asarray(REACH * float(log.rewards.std()) * np.linalg.norm(played[i] - played[j], axis=1))
+
+
+def mean_policy(policy: PolicyRows, n_actions: int) -> Floats:
+    """(A,) the mean probability of every action over the rows."""
+    n = len(policy.logged)
+    if policy.chosen is not None:
+        return np.bincount(policy.chosen, minlength=n_actions) / n
+    step = max(1, CELLS // n_actions)
+    blocks = (np.arange(start, min(start + step, n)) for start in range(0, n, step))
+    total: Floats = sum(policy.full(n_actions, rows).sum(axis=0) for rows in blocks)  # type: ignore[assignment]
+    return total / n
