@@ -101,5 +101,4 @@ def mean_policy(policy: PolicyRows, n_actions: int) -> Floats:
         return np.bincount(policy.chosen, minlength=n_actions) / n
     step = max(1, CELLS // n_actions)
     blocks = (np.arange(start, min(start + step, n)) for start in range(0, n, step))
-    total: Floats = sum(policy.full(n_actions, rows).sum(axis=0) for rows in blocks)  # type: ignore[assignment]
-    return total / n
+    return sum((policy.full(n_actions, rows).sum(axis=0) for rows in blocks), np.zeros(n_actions)) / n
