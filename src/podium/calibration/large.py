@@ -1,6 +1,7 @@
 """How honest verdicts are around and beyond 20,000 rows, in every way that p and pi can be known.
 
 python -m podium.calibration.large --logs 2
+python -m podium.calibration.large --logs 10 --rules "every row" --rows 20001 60000 --views "all known" "p at logged"
 python -m podium.calibration.large --redraws 5 --rows 60000 --logs 1 --views "all known" "p at logged"
 
 "chosen" is what a comparison says: the better of the two sources of certainty, "sample" and "every row". More rows must
@@ -52,15 +53,15 @@ def seen(draw: Draw, view: str) -> tuple[Any, dict[str, Floats]]:
     return log, policies
 
 
-def trials_of(task: tuple[str, tuple[int, ...], int, int, tuple[str, ...]]) -> list[Trial]:
-    """One log and its first rows, one trial for each size and view, judged by every rule.
+def trials_of(task: tuple[str, tuple[int, ...], int, int, tuple[str, ...], tuple[str, ...]]) -> list[Trial]:
+    """One log and its first rows, one trial for each size and view.
 
     All sizes share the world, the policies and their first rows, so that differences between sizes are paired.
     """
-    name, sizes, repetition, seed, views = task
+    name, sizes, repetition, seed, views, rules = task
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), repetition])
     draw = LOGS[name](rng, max(sizes), POLICIES)
-    return [trial_of(name, first_rows(draw, rows), view) for rows in sizes for view in views]
+    return [trial_of(name, first_rows(draw, rows), view, rules) for rows in sizes for view in views]
 
 
 def first_rows(draw: Draw, rows: int) -> Draw:
@@ -75,18 +76,16 @@ def study_of(log: Any, policies: Mapping[str, Floats], view: str, seed: int = 0)
     )  # fmt: skip
 
 
-def trial_of(name: str, draw: Draw, view: str) -> Trial:
-    """One log as one would have it, judged by every rule."""
+def trial_of(name: str, draw: Draw, view: str, rules: Sequence[str]) -> Trial:
+    """One log as one would have it, judged by some rules."""
     start = time.process_time()
     i, j = pair_indices(len(draw.policies))
     truth = draw.values[i] - draw.values[j]
     truth = np.where(np.abs(truth) < 1e-9 * max(1.0, float(np.abs(draw.values).max())), 0.0, truth)
     study = study_of(*seen(draw, view), view)
-    chosen = study.judgement
-    sample = chosen if study.rows.whole else study.by_sample
-    every = sample if study.every_row is None else study.judged(EVERY_ROW)
-    judgements = dict(zip(RULES, (chosen, sample, every), strict=True))
-    low, high = chosen.interval(LEVEL)
+    judgements = {rule: judgement_of(study, rule) for rule in rules}
+    first = judgements[rules[0]]
+    low, high = first.interval(LEVEL)
     return Trial(
         family=f"{name} | {view}",
         rows=len(draw.log),
@@ -94,11 +93,18 @@ def trial_of(name: str, draw: Draw, view: str) -> Trial:
         p_better={rule: x.p_above() for rule, x in judgements.items()},
         claims={rule: claims_of(x) for rule, x in judgements.items()},
         order={},
-        t_p=float(sample.figures["t_p"]),
-        alarm=bool(sample.figures["alarm"]),
+        t_p=float(first.figures["t_p"]),
+        alarm=bool(first.figures["alarm"]),
         seconds=time.process_time() - start,
         covered=((low <= truth) & (truth <= high)).astype(float)[np.isfinite(low)],
     )
+
+
+def judgement_of(study: Study, rule: str) -> Judgement:
+    """What one rule says; a log that has one source alone is judged by it."""
+    if rule == "chosen" or study.rows.whole:
+        return study.judgement
+    return study.by_sample if rule == "sample" or study.every_row is None else study.judged(EVERY_ROW)
 
 
 def claims_of(judgement: Judgement) -> Floats:
@@ -109,21 +115,26 @@ def claims_of(judgement: Judgement) -> Floats:
 
 
 def simulate(
-    names: Iterable[str], rows: Sequence[int], logs: int, seed: int, workers: int, views: Sequence[str] = VIEWS
+    names: Iterable[str],
+    rows: Sequence[int],
+    logs: int,
+    seed: int,
+    workers: int,
+    views: Sequence[str] = VIEWS,
+    rules: Sequence[str] = RULES,
 ) -> list[Trial]:
+    """All trials, every family once before any family has its next log."""
     tasks = [
-        (name, tuple(sorted(rows)), repetition, seed, tuple(views)) for repetition in range(logs) for name in names
+        (name, tuple(sorted(rows)), repetition, seed, tuple(views), tuple(rules))
+        for repetition in range(logs)
+        for name in names
     ]
     if workers == 1:
-        return [
-            trial for trials in counted(map(trials_of, tasks), "large logs", len(tasks), "logs") for trial in trials
-        ]
+        trials = counted(map(trials_of, tasks), "large logs", len(tasks), "logs")
+        return [trial for some in trials for trial in some]
     with pool_of(workers) as pool:
-        return [
-            trial
-            for trials in counted(pool.map(trials_of, tasks), "large logs", len(tasks), "logs")
-            for trial in trials
-        ]
+        trials = counted(pool.map(trials_of, tasks), "large logs", len(tasks), "logs")
+        return [trial for some in trials for trial in some]
 
 
 # --- what the sample's draw changes ----------------------------------------------------------------------------------
@@ -211,6 +222,8 @@ def by_size(trials: Sequence[Trial], rule: str) -> list[SizeRow]:
 
 def judged_by_every_row(t: Trial) -> bool:
     p = t.p_better
+    if not {"chosen", "sample", "every row"} <= p.keys():
+        return "every row" in p
     return np.array_equal(p["chosen"], p["every row"]) and not np.array_equal(p["chosen"], p["sample"])
 
 
@@ -222,9 +235,10 @@ def size_tables(trials: Sequence[Trial]) -> list[str]:
     ]
     names = {t.family.split(" | ")[0] for t in trials}
     groups = {"all": names, "tuned on": names - HELD_OUT, "held out": names & HELD_OUT}
+    rules = list(trials[0].claims)
     for view in VIEWS:
-        for rule in RULES:
-            for label, some in groups.items() if rule == "chosen" else [("all", names)]:
+        for rule in rules:
+            for label, some in groups.items() if rule == rules[0] else [("all", names)]:
                 part = [t for t in trials if t.family in {f"{name} | {view}" for name in some}]
                 out += [
                     f"  {view:20s}{rule:10s}{label:9s}{x.rows:10,d}{x.logs:5d} logs{100 * x.decided:7.1f}"
@@ -237,7 +251,7 @@ def size_tables(trials: Sequence[Trial]) -> list[str]:
 
 def family_table(trials: Sequence[Trial]) -> list[str]:
     """Claims, wrong claims, and logs with a wrong claim of every family, view and size."""
-    rules = RULES
+    rules = list(trials[0].claims)
     out = [
         "decided % (wrong claims; % of logs with one), by rule; coverage % of 95% intervals and alarms % of the first"
     ]
@@ -265,7 +279,7 @@ def reliability_table(trials: Sequence[Trial]) -> list[str]:
         part = [t for t in trials if t.family.endswith(f" | {view}") and t.truth.any()]
         out += [
             f"  {view:20s}{rule:10s}" + "  ".join(show_bin(*x) for x in reliability(part, rule))
-            for rule in (RULES if part else ())
+            for rule in (part[0].claims if part else ())
         ]
     return out
 
@@ -283,6 +297,7 @@ def main(arguments: Any = None) -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
     parser.add_argument("--families", nargs="*", help="by (part of) their names (default: those of the table by size)")
     parser.add_argument("--views", nargs="*", default=MAIN_VIEWS, choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
+    parser.add_argument("--rules", nargs="*", default=RULES, choices=RULES, metavar="RULE", help=", ".join(RULES))
     parser.add_argument("--redraws", type=int, default=0, help="seeds and row orders to try on each log instead")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -293,7 +308,10 @@ def main(arguments: Any = None) -> None:
     if options.redraws:
         text = redraws(names, max(options.rows), options.logs, options.seed, options.views, options.redraws)
     else:
-        text = report(simulate(names, options.rows, options.logs, options.seed, options.workers, options.views))
+        trials = simulate(
+            names, options.rows, options.logs, options.seed, options.workers, options.views, options.rules
+        )
+        text = report(trials)
     print(text)
     if options.out:
         write_text(options.out, text + "\n")
