@@ -140,35 +140,40 @@ def simulate(
 # --- what the sample's draw changes ----------------------------------------------------------------------------------
 
 
-def redraws_of(task: tuple[str, int, int, int, str, int]) -> str:
-    """How much other seeds, and other orders of the rows, change what is said of one log."""
+def redraws_of(task: tuple[str, int, int, int, str, int]) -> list[str]:
+    """How much other seeds, and other orders of the rows, change what is said of one log, by rule."""
     name, rows, repetition, seed, view, count = task
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), repetition])
     log, policies = seen(LOGS[name](rng, rows, POLICIES), view)
-    seeds = [study_of(log, policies, view, other).judgement for other in range(count)]
     orders = [rng.permutation(rows) for _ in range(count)]
-    shuffled = [study_of(log.take(o), {n: p[o] for n, p in policies.items()}, view).judgement for o in orders]
-    line = f"  {name:50s}{view:14s}"
-    for group in (seeds, shuffled):
-        p = np.array([x.p_above() for x in group])
-        claims = np.array([claims_of(x) for x in group])
-        changed = (claims != claims[0]).any(axis=0).mean()
-        reversed_ = (claims.max(axis=0) - claims.min(axis=0) == 2).any()
-        line += f"{p.std(axis=0, ddof=1).mean():9.3f}{p.std(axis=0, ddof=1).max():8.3f}{100 * changed:8.0f}"
-        line += "  reversed!" if reversed_ else ""
-    return line + f"   {' '.join(x.procedure for x in seeds[:1])}"
+    studies = [study_of(log, policies, view, other) for other in range(count)]
+    studies += [study_of(log.take(o), {n: p[o] for n, p in policies.items()}, view) for o in orders]
+    lines = []
+    for rule in ("chosen", "sample"):
+        judgements = [judgement_of(study, rule) for study in studies]
+        by_seed, by_order = unsteadiness(judgements[:count]), unsteadiness(judgements[count:])
+        lines.append(f"  {name:50s}{view:14s}{rule:8s}{by_seed}{by_order}   {judgements[0].procedure}")
+    return lines
+
+
+def unsteadiness(judgements: Sequence[Judgement]) -> str:
+    """The sd of P(better), mean and largest over the pairs; pairs whose verdict changes or is reversed, in %."""
+    deviation = np.array([x.p_above() for x in judgements]).std(axis=0, ddof=1)
+    claims = np.array([claims_of(x) for x in judgements])
+    spread = claims.max(axis=0) - claims.min(axis=0)
+    changed, turned = 100 * float((spread > 0).mean()), 100 * float((spread == 2).mean())
+    return f"{deviation.mean():9.3f}{deviation.max():7.3f}{changed:6.0f}{turned:4.0f}"
 
 
 def redraws(names: Iterable[str], rows: int, logs: int, seed: int, views: Sequence[str], count: int) -> str:
     """A table of how much the seed and the order of the rows matter, log by log."""
-    tasks = [
-        (name, rows, repetition, seed, view, count) for name in names for repetition in range(logs) for view in views
-    ]
+    tasks = [(name, rows, log, seed, view, count) for name in names for log in range(logs) for view in views]
     head = [
         f"{count} seeds, then {count} orders of the {rows:,} rows: sd of P(better), mean and largest over the pairs;",
-        "pairs whose verdict is not always the same %",
+        "pairs whose verdict is not always the same %, and pairs with opposite verdicts %; procedure",
     ]
-    return "\n".join([*head, *counted(map(redraws_of, tasks), "redraws", len(tasks), "logs")])
+    tables = counted(map(redraws_of, tasks), "redraws", len(tasks), "logs")
+    return "\n".join([*head, *(line for lines in tables for line in lines)])
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
