@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.calibration.long_logs import EVERY_SIZE, HELD_OUT, LOGS
+from podium.calibration.long_logs import EVERY_SIZE, HELD_OUT, HIDDEN, LOGS
 from podium.calibration.tables import cells, reliability, show_bin
 from podium.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.calibration.worlds import Draw, forget
@@ -227,9 +227,11 @@ def by_size(trials: Sequence[Trial], rule: str) -> list[SizeRow]:
 
 def judged_by_every_row(t: Trial) -> bool:
     p = t.p_better
-    if not {"chosen", "sample", "every row"} <= p.keys():
-        return "every row" in p
-    return np.array_equal(p["chosen"], p["every row"]) and not np.array_equal(p["chosen"], p["sample"])
+    return (
+        p.keys() == set(RULES)
+        and np.array_equal(p["chosen"], p["every row"])
+        and not np.array_equal(p["chosen"], p["sample"])
+    )
 
 
 def size_tables(trials: Sequence[Trial]) -> list[str]:
@@ -238,19 +240,22 @@ def size_tables(trials: Sequence[Trial]) -> list[str]:
         "By size: pairs of different policies with a claim %, its change since the size before (SE by log); of all",
         "pairs, wrong claims among claims; logs judged by every row %",
     ]
-    names = {t.family.split(" | ")[0] for t in trials}
-    groups = {"all": names, "tuned on": names - HELD_OUT, "held out": names & HELD_OUT}
     rules = list(trials[0].claims)
     for view in VIEWS:
+        names = {t.family.split(" | ")[0] for t in trials if t.family.endswith(f" | {view}")}
+        apart = names & {HIDDEN} if view.startswith(("no p", "estimated")) else set()
+        rest = names - apart
+        groups = {"all": rest, "tuned on": rest - HELD_OUT, "held out": rest & HELD_OUT, "hidden": apart}
         for rule in rules:
-            for label, some in groups.items() if rule == rules[0] else [("all", names)]:
+            for label, some in groups.items() if rule == rules[0] else [("all", rest)]:
                 part = [t for t in trials if t.family in {f"{name} | {view}" for name in some}]
-                out += [
-                    f"  {view:20s}{rule:10s}{label:9s}{x.rows:10,d}{x.logs:5d} logs{100 * x.decided:7.1f}"
-                    f"{100 * x.change:+7.1f} ({100 * x.error:3.1f}){x.wrong:5d} of {x.claims:4d}"
-                    f"{100 * x.wrong / max(x.claims, 1):6.1f}%{100 * x.by_every_row:6.0f}"
-                    for x in by_size(part, rule)
-                ]
+                for x in by_size(part, rule):
+                    source = f"{100 * x.by_every_row:6.0f}" if rule == "chosen" else ""
+                    out.append(
+                        f"  {view:20s}{rule:10s}{label:9s}{x.rows:10,d}{x.logs:5d} logs{100 * x.decided:7.1f}"
+                        f"{100 * x.change:+7.1f} ({100 * x.error:3.1f}){x.wrong:5d} of {x.claims:4d}"
+                        f"{100 * x.wrong / max(x.claims, 1):6.1f}%{source}"
+                    )
     return out
 
 

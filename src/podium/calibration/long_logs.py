@@ -28,6 +28,7 @@ from podium.columns import Floats
 
 LOGS: dict[str, Callable[[Generator, int, int], Draw]] = {}
 HELD_OUT: set[str] = set()  # families that no constant and no rule was chosen on
+HIDDEN = "500 states, hidden cause, ties"  # without logged propensities nothing in the log can show that it misleads
 EVERY_SIZE: list[str] = []  # families of the table by size, small enough in memory for a million rows
 
 
@@ -65,6 +66,11 @@ def few(rng: Generator, k: int) -> World:
 
 def seek(rng: Generator, world: World) -> World:
     return replace(world, behavior=0.02 / world.rewards.shape[1] + 0.98 * seeking_behavior(rng, world.rewards))
+
+
+def even(world: World) -> World:
+    """The logging policy plays every action equally often."""
+    return replace(world, behavior=np.full(world.rewards.shape, 1 / world.rewards.shape[1]))
 
 
 def endless(rng: Generator, rows: int, k: int, n_actions: int = 4) -> World:
@@ -116,6 +122,11 @@ def hide(rng: Generator, world: World, p: float, most: float, prize: float) -> W
 @large("few states", every_size=True)
 def few_plain(rng: Generator, rows: int, k: int) -> Draw:
     return few(rng, k).log(rng, rows)
+
+
+@large("few states, uniform logger", every_size=True)
+def few_uniform(rng: Generator, rows: int, k: int) -> Draw:
+    return even(few(rng, k)).log(rng, rows)
 
 
 @large("few states, ties")
@@ -177,6 +188,11 @@ def hundreds(rng: Generator, rows: int, k: int) -> Draw:
     return smooth_world(rng, k, 5, 8).log(rng, rows)
 
 
+@large("500 states, uniform logger", held_out=True, every_size=True)
+def hundreds_uniform(rng: Generator, rows: int, k: int) -> Draw:
+    return even(smooth_world(rng, k, 5, 8)).log(rng, rows)
+
+
 @large("500 states, ties")
 def hundreds_ties(rng: Generator, rows: int, k: int) -> Draw:
     return level(rng, smooth_world(rng, k, 5, 8)).log(rng, rows)
@@ -194,7 +210,7 @@ def hundreds_coins(rng: Generator, rows: int, k: int) -> Draw:
     return replace(level(rng, replace(world, rewards=1 / (1 + np.exp(1 - world.rewards)))), noise=coin).log(rng, rows)
 
 
-@large("500 states, hidden cause, ties", every_size=True)
+@large(HIDDEN, every_size=True)
 def hundreds_hidden(rng: Generator, rows: int, k: int) -> Draw:
     """Logger and reward follow something that the log does not hold; its p are right nevertheless."""
     world = inert(smooth_world(rng, k, 2, 4))
@@ -334,11 +350,6 @@ def skewed(rng: Generator, world: World) -> World:
     a = world.rewards.shape[1]
     rest = 0.01 + (0.1 - 0.01 * (a - 1)) * softmax(rng.standard_normal(a - 1))
     return replace(world, behavior=np.broadcast_to(np.append(0.9, rest), world.rewards.shape))
-
-
-def even(world: World) -> World:
-    """The logging policy plays every action equally often."""
-    return replace(world, behavior=np.full(world.rewards.shape, 1 / world.rewards.shape[1]))
 
 
 def clicks(world: World, rate: float) -> World:
