@@ -305,7 +305,9 @@ def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure how honest verdicts on large logs are.")
     parser.add_argument("--logs", type=int, default=2, help="per family (default: %(default)s)")
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--families", nargs="*", help="by (part of) their names (default: those of the table by size)")
+    parser.add_argument(
+        "--families", nargs="*", help="by their names or parts of these (default: the families of the table by size)"
+    )
     parser.add_argument("--views", nargs="*", default=MAIN_VIEWS, choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
     parser.add_argument("--rules", nargs="*", default=RULES, choices=RULES, metavar="RULE", help=", ".join(RULES))
     parser.add_argument("--redraws", type=int, default=0, help="seeds and row orders to try on each log instead")
@@ -314,7 +316,7 @@ def main(arguments: Any = None) -> None:
     parser.add_argument("--out", type=File, help="write the table to a file")
     options = parser.parse_args(arguments)
     parts = options.families
-    names = EVERY_SIZE if parts is None else [n for n in LOGS if any(part in n for part in parts)]
+    names = EVERY_SIZE if parts is None else [n for n in LOGS if any(n == p if p in LOGS else p in n for p in parts)]
     if options.redraws:
         text = redraws(names, max(options.rows), options.logs, options.seed, options.views, options.redraws)
     else:
