@@ -280,7 +280,7 @@ def grid_risky(rng: Generator, rows: int, k: int) -> Draw:
     return FAMILIES["reward-seeking, risky pairs"].draw(rng, rows, k)
 
 
-@large("500 states, prize at p = 1e-5", held_out=True, every_size=True)
+@large("500 states, prize at p = 1e-5", every_size=True)
 def hundreds_prize(rng: Generator, rows: int, k: int) -> Draw:
     """What tells the policies apart are actions that are logged once in four logs."""
     return hide(rng, smooth_world(rng, k, 2, 6), 1e-5, most=0.2, prize=5.0).log(rng, rows)
@@ -337,7 +337,7 @@ def hundreds_following_inert(rng: Generator, rows: int, k: int) -> Draw:
     return following(rng, inert(smooth_world(rng, k, 2, 4))).log(rng, rows)
 
 
-@large("own states, actions never logged", held_out=True, every_size=True)
+@large("own states, actions never logged", every_size=True)
 def own_never(rng: Generator, rows: int, k: int) -> Draw:
     return unrepeated(hide(rng, endless(rng, rows, k), 1e-7, most=0.1, prize=3.0), rng, rows)
 
