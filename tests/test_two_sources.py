@@ -38,13 +38,18 @@ def judged(
 AGREED = [0.1, 0.2, 0.1]
 
 
-@pytest.mark.parametrize("alarm", [False, True])
-def test_the_source_with_smaller_errors_judges(alarm: bool) -> None:
-    """An alarm alone does not disqualify the sample, whose judge has an answer to it where one exists."""
-    narrow, wide = judged(AGREED, 0.1, alarm=alarm), judged(AGREED, 0.2, alarm=alarm)
+def test_the_source_with_smaller_errors_judges() -> None:
+    narrow, wide = judged(AGREED, 0.1), judged(AGREED, 0.2)
     assert prefers(narrow, wide)
     assert not prefers(wide, narrow)
     assert not prefers(replace(narrow, silent=("unseen", "", "")), wide)
+
+
+def test_under_an_alarm_every_row_judges_unless_its_errors_are_far_larger() -> None:
+    doubtful = judged(AGREED, 0.1, alarm=True)
+    assert prefers(judged(AGREED, 0.29), doubtful)
+    assert not prefers(judged(AGREED, 0.31), doubtful)
+    assert not prefers(replace(judged(AGREED, 0.29), silent=("unseen", "", "")), doubtful)
 
 
 def test_every_row_judges_where_the_sample_is_silent() -> None:
