@@ -43,8 +43,8 @@ FEW_STATES = 5
 # hidden cause and by actions without a row, and 0.2 or more on all others.
 CONTRADICTION = 0.01
 # Under an alarm, every row judges unless its errors are more than this many times those of the sample. On three logs of
-# 20,001 rows of "500 states, seeker, ties", where the factor was 1.3 to 1.9, the sample made 19 wrong claims and every row
-# none; on "100 x 100, heavy-tailed logger", where it was 1,000, the sample was right and every row could not tell.
+# 20,001 rows of "500 states, seeker, ties", where the factor was 1.3 to 1.9, the sample made 19 wrong claims and every
+# row none; on "100 x 100, heavy-tailed logger", where it was 1,000, the sample was right and every row could not tell.
 ALARM_PRICE = 3.0
 
 

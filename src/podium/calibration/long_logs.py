@@ -198,7 +198,7 @@ def hundreds_ties(rng: Generator, rows: int, k: int) -> Draw:
     return level(rng, smooth_world(rng, k, 5, 8)).log(rng, rows)
 
 
-@large("500 states, seeker, ties")
+@large("500 states, seeker, ties", every_size=True)
 def hundreds_seeker_ties(rng: Generator, rows: int, k: int) -> Draw:
     world = smooth_world(rng, k, 2, 6)
     return level(rng, seek(rng, world)).log(rng, rows)
