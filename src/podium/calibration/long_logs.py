@@ -230,7 +230,7 @@ def segments(draw: Draw) -> Draw:
     return replace(draw, log=replace(draw.log, states=3 * cuts[:, 0] + cuts[:, 1]))
 
 
-@large("9 segments of 500 states", held_out=True, every_size=True)
+@large("9 segments of 500 states", every_size=True)
 def coarse(rng: Generator, rows: int, k: int) -> Draw:
     return segments(smooth_world(rng, k, 2, 4).log(rng, rows))
 
