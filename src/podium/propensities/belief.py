@@ -21,8 +21,8 @@ ROWS_PER_ACTION = 10
 TINY = 0.01  # probabilities below this make single rows count a hundredfold
 TINY_SHARE = 0.05
 MISCALIBRATED = 0.05  # share of rows that the estimate puts in the wrong place
-# Verdicts on longer logs come from a sample of this many rows. What a balance check of that many rows would not notice is
-# small beside their errors; without this, more rows turned 7 claims into none on "9 segments of 500 states".
+# Verdicts on longer logs come from a sample of this many rows. What a balance check of that many rows would not notice
+# is small beside their errors; without this, more rows turned 7 claims into none on "9 segments of 500 states".
 JUDGED_ROWS = 20_000
 RARE_CHANCE = 1e-3  # how unlikely a figure must be by chance alone before it is held against the estimate
 HIDDEN = "whatever the logger knew of the rewards stands in the state columns"
