@@ -72,7 +72,7 @@ format: .venv/.lint ## apply the format and the safe fixes
 
 calibration: .venv/.test ## measure how honest the verdicts are, on simulated logs with known truth (about an hour)
 	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv
-	$(BIN)/python -m podium.calibration.large --logs 200 --out calibration-large.txt
+	$(BIN)/python -m podium.calibration.large --out calibration-large.txt
 	$(BIN)/python -m podium.calibration.foresight
 
 bench: .venv/.all .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)

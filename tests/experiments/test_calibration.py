@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from podium.estimates.options import Options
 from podium.experiments.calibration import foresight, large
 from podium.experiments.calibration.bench import main
 from podium.experiments.calibration.families import FAMILIES, family
@@ -86,83 +84,54 @@ def test_more_pairs_are_decided_than_by_peers(trials: list[Trial]) -> None:
 
 # --- more than 20,000 rows -------------------------------------------------------------------------------------------
 
-EQUAL = [name for name in large.LOGS if name.endswith(("ties", "inert"))]  # families where every claim is wrong
-BLIND = "500 states, hidden cause, ties | no p"  # nothing in the log could show it, and the assumption says so
-
-
-def wrong_logs(trials: list[Trial], rule: str) -> dict[str, int]:
-    """In how many logs each family and view has a wrong claim."""
-    found: dict[str, int] = {}
-    for t in trials:
-        found[t.family] = found.get(t.family, 0) + bool(
-            (t.claims[rule] * np.sign(t.truth) < 1)[t.claims[rule] != 0].any()
-        )
-    return found
-
-
-@pytest.mark.slow
-def test_claims_on_large_logs_are_right() -> None:
-    names = [
-        "few states, seeker, ties",
-        "few states, nearly equal, ties",
-        "500 states, coins, ties",
-        "units, ties",
-        "own states, heavy tails, inert",
-    ]
-    trials = large.simulate(names, (20_001,), logs=8, seed=4, workers=2)  # 40 logs, each seen in five ways
-    wrong = wrong_logs(trials, "chosen")
-    assert sum(wrong.values()) <= 4
-    assert max(wrong.values()) <= 2
-
-
-@pytest.fixture
-def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logs of more than 1,000 rows are large, so that their posterior is quick."""
-    monkeypatch.setattr(large, "Options", partial(Options, sample_rows=1_000))
-
-
-def claims(trials: list[Trial], rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """What a rule says of every pair, and what is true."""
-    made = np.concatenate([t.claims[rule] for t in trials])
-    return made, np.concatenate([np.sign(t.truth) for t in trials])
-
-
-@pytest.mark.usefixtures("small_sample")
-def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
-    trials = large.simulate(["few states"], (6_000,), logs=6, seed=4, workers=1, views=("both at logged",))
-    for rule in ("chosen", "every row"):
-        made, truth = claims(trials, rule)
-        assert (made != 0).mean() >= 0.2
-        assert (made[made != 0] == truth[made != 0]).all()
-    assert np.count_nonzero(claims(trials, "sample")[0]) < np.count_nonzero(claims(trials, "chosen")[0])
-
-
 LOGGED = ("p at logged", "both at logged")
 
 
-@pytest.mark.usefixtures("small_sample")
+def claims(trials: list[Trial], rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """All claims, and the signs of the true differences."""
+    return np.concatenate([t.claims[rule] for t in trials]), np.sign(np.concatenate([t.truth for t in trials]))
+
+
+def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_alone() -> None:
+    trials = large.simulate(["few states"], (20_001,), logs=6, seed=4, workers=1, views=("both at logged",))
+    made, truth = claims(trials, "chosen")
+    assert (made != 0).mean() >= 0.2
+    assert (made[made != 0] == truth[made != 0]).all()
+    assert not claims(trials, "sample")[0].any()
+
+
 def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
-    trials = large.simulate(["500 states", "own states"], (6_000,), logs=2, seed=4, workers=1, views=LOGGED)
+    trials = large.simulate(["500 states", "own states"], (20_001,), logs=1, seed=4, workers=1, views=LOGGED)
     made, truth = claims(trials, "chosen")
     assert (made != 0).mean() >= 0.5
     assert (made[made != 0] == truth[made != 0]).all()
     assert (claims(trials, "sample")[0] != 0).mean() <= 0.1
 
 
-@pytest.mark.usefixtures("small_sample")
-def test_actions_that_were_never_logged_keep_doubly_robust_verdicts_silent() -> None:
+def test_actions_that_were_never_logged_keep_the_verdict_silent() -> None:
     names = ["500 states, prize at p = 1e-5", "own states, actions never logged"]
-    trials = large.simulate(names, (6_000,), logs=3, seed=4, workers=1, views=("both at logged",))
-    assert not any(t.claims["every row"].any() for t in trials)
+    trials = large.simulate(names, (20_001,), logs=4, seed=4, workers=1, views=("both at logged",))
+    assert not claims(trials, "chosen")[0].any()
+
+
+def test_all_sizes_of_a_log_share_its_world_and_its_first_rows() -> None:
+    trials = large.simulate(
+        ["few states", "few states, ties"], (2_000, 1_000), 1, 4, workers=1, views=("both at logged",)
+    )
+    assert [t.rows for t in trials] == [1_000, 2_000] * 2
+    assert (trials[0].truth == trials[1].truth).all()
+    assert [x.logs for x in large.by_size(trials, "chosen")] == [2, 2]
 
 
 @pytest.mark.slow
-def test_no_family_of_large_logs_is_wrong_more_often_than_stated() -> None:
-    trials = large.simulate(large.LOGS, (25_000,), logs=40, seed=12, workers=2)
-    wrong = {family: logs for family, logs in wrong_logs(trials, "chosen").items() if not family.startswith(BLIND)}
-    assert {family: logs for family, logs in wrong.items() if logs > 6} == {}  # of 40; 5% gives more once in 300 times
-    equal = [logs for family, logs in wrong.items() if family.partition(" | ")[0] in EQUAL]
-    assert sum(equal) <= 0.05 * 40 * len(equal)
+def test_more_rows_decide_no_less_and_claims_stay_right() -> None:
+    names = ["few states", "500 states", "clicks at 0.5%, few states, uniform logger", "few states, seeker, ties"]
+    views = ("all known", "p at logged")
+    trials = large.simulate(names, (20_000, 20_001, 60_000), logs=2, seed=4, workers=2, views=views)
+    for view in views:
+        for size in large.by_size([t for t in trials if t.family.endswith(f"| {view}")], "chosen"):
+            assert size.change >= -2 * size.error - 0.02
+            assert size.wrong <= 0.02 * size.claims
 
 
 def test_trials_do_not_depend_on_the_workers() -> None:

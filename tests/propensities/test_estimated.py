@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 import podium
 from podium.command.cli import main
-from podium.propensities.belief import assess, balance, calibration_curve
+from podium.propensities.belief import assess, balance, calibration_curve, find_doubts
 from podium.propensities.estimated import (
     POWERS,
     SHARES,
@@ -268,6 +269,19 @@ def test_wrong_probabilities_show_in_the_curve() -> None:
     assert good < 0.02 < 0.25 < bad
     assert chi2 < 20 < 100 < far
     assert sum(b.cells for b in curve) == 2000
+
+
+def test_more_rows_than_verdicts_see_do_not_sharpen_the_balance_check() -> None:
+    log, _ = drawn(rows=100)
+    belief = podium.estimate_propensities(log).belief
+    counts = np.bincount(log.action_codes)
+
+    def doubted(rows: int, times: float) -> bool:
+        grown = replace(belief, rows=rows, balance_z=times * belief.balance_limit)
+        return "balance" in [doubt.name for doubt in find_doubts(grown, log, counts)]
+
+    assert [doubted(rows, 1.1) for rows in (100, 20_000, 80_000)] == [True, True, False]
+    assert [doubted(rows, 2.1) for rows in (80_000, 320_000)] == [True, False]
 
 
 def test_balance_is_zero_where_weights_are_exact() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.random import Generator
 
+from podium.data.columns import Floats
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.worlds import (
     Draw,
@@ -26,13 +27,22 @@ from podium.experiments.calibration.worlds import (
 )
 
 LOGS: dict[str, Callable[[Generator, int, int], Draw]] = {}
+HELD_OUT: set[str] = set()  # families that no constant and no rule was chosen on
+HIDDEN = "500 states, hidden cause, ties"  # without logged propensities nothing in the log can show that it misleads
+EVERY_SIZE: list[str] = []  # families of the table by size, small enough in memory for a million rows
 
 
-def large(name: str) -> Callable[[Callable[[Generator, int, int], Draw]], Callable[[Generator, int, int], Draw]]:
+def large(
+    name: str, held_out: bool = False, every_size: bool = False
+) -> Callable[[Callable[[Generator, int, int], Draw]], Callable[[Generator, int, int], Draw]]:
     """Register a family of large logs."""
 
     def register(draw: Callable[[Generator, int, int], Draw]) -> Callable[[Generator, int, int], Draw]:
         LOGS[name] = draw
+        if held_out:
+            HELD_OUT.add(name)
+        if every_size:
+            EVERY_SIZE.append(name)
         return draw
 
     return register
@@ -56,6 +66,11 @@ def few(rng: Generator, k: int) -> World:
 
 def seek(rng: Generator, world: World) -> World:
     return replace(world, behavior=0.02 / world.rewards.shape[1] + 0.98 * seeking_behavior(rng, world.rewards))
+
+
+def even(world: World) -> World:
+    """The logging policy plays every action equally often."""
+    return replace(world, behavior=np.full(world.rewards.shape, 1 / world.rewards.shape[1]))
 
 
 def endless(rng: Generator, rows: int, k: int, n_actions: int = 4) -> World:
@@ -104,9 +119,14 @@ def hide(rng: Generator, world: World, p: float, most: float, prize: float) -> W
 # --- few states, each met a thousand times ---------------------------------------------------------------------------
 
 
-@large("few states")
+@large("few states", every_size=True)
 def few_plain(rng: Generator, rows: int, k: int) -> Draw:
     return few(rng, k).log(rng, rows)
+
+
+@large("few states, uniform logger", every_size=True)
+def few_uniform(rng: Generator, rows: int, k: int) -> Draw:
+    return even(few(rng, k)).log(rng, rows)
 
 
 @large("few states, ties")
@@ -114,7 +134,7 @@ def few_ties(rng: Generator, rows: int, k: int) -> Draw:
     return level(rng, few(rng, k)).log(rng, rows)
 
 
-@large("few states, seeker")
+@large("few states, seeker", every_size=True)
 def few_seeker(rng: Generator, rows: int, k: int) -> Draw:
     return seek(rng, few(rng, k)).log(rng, rows)
 
@@ -137,7 +157,7 @@ def few_near_ties(rng: Generator, rows: int, k: int) -> Draw:
     return replace(world, policies=0.999 * world.policies[:1] + 0.001 * world.policies).log(rng, rows)
 
 
-@large("few states, heavy tails, ties")
+@large("few states, heavy tails, ties", held_out=True, every_size=True)
 def few_heavy_ties(rng: Generator, rows: int, k: int) -> Draw:
     """Rewards with endless kurtosis, and a logger that hardly ever plays some actions."""
     world = level(rng, few(rng, k))
@@ -145,7 +165,7 @@ def few_heavy_ties(rng: Generator, rows: int, k: int) -> Draw:
     return replace(world, noise=heavy_noise, behavior=1e-3 + 0.994 * softmax(logits)).log(rng, rows)
 
 
-@large("few states, rare prize")
+@large("few states, rare prize", every_size=True)
 def few_rare(rng: Generator, rows: int, k: int) -> Draw:
     """What tells the policies apart is an action that the logger plays once in ten thousand rows."""
     world = few(rng, k)
@@ -163,9 +183,14 @@ def few_rare(rng: Generator, rows: int, k: int) -> Draw:
 # --- hundreds of states ----------------------------------------------------------------------------------------------
 
 
-@large("500 states")
+@large("500 states", every_size=True)
 def hundreds(rng: Generator, rows: int, k: int) -> Draw:
     return smooth_world(rng, k, 5, 8).log(rng, rows)
+
+
+@large("500 states, uniform logger", held_out=True, every_size=True)
+def hundreds_uniform(rng: Generator, rows: int, k: int) -> Draw:
+    return even(smooth_world(rng, k, 5, 8)).log(rng, rows)
 
 
 @large("500 states, ties")
@@ -173,7 +198,7 @@ def hundreds_ties(rng: Generator, rows: int, k: int) -> Draw:
     return level(rng, smooth_world(rng, k, 5, 8)).log(rng, rows)
 
 
-@large("500 states, seeker, ties")
+@large("500 states, seeker, ties", every_size=True)
 def hundreds_seeker_ties(rng: Generator, rows: int, k: int) -> Draw:
     world = smooth_world(rng, k, 2, 6)
     return level(rng, seek(rng, world)).log(rng, rows)
@@ -185,7 +210,7 @@ def hundreds_coins(rng: Generator, rows: int, k: int) -> Draw:
     return replace(level(rng, replace(world, rewards=1 / (1 + np.exp(1 - world.rewards)))), noise=coin).log(rng, rows)
 
 
-@large("500 states, hidden cause, ties")
+@large(HIDDEN, every_size=True)
 def hundreds_hidden(rng: Generator, rows: int, k: int) -> Draw:
     """Logger and reward follow something that the log does not hold; its p are right nevertheless."""
     world = inert(smooth_world(rng, k, 2, 4))
@@ -205,7 +230,7 @@ def segments(draw: Draw) -> Draw:
     return replace(draw, log=replace(draw.log, states=3 * cuts[:, 0] + cuts[:, 1]))
 
 
-@large("9 segments of 500 states")
+@large("9 segments of 500 states", every_size=True)
 def coarse(rng: Generator, rows: int, k: int) -> Draw:
     return segments(smooth_world(rng, k, 2, 4).log(rng, rows))
 
@@ -255,7 +280,7 @@ def grid_risky(rng: Generator, rows: int, k: int) -> Draw:
     return FAMILIES["reward-seeking, risky pairs"].draw(rng, rows, k)
 
 
-@large("500 states, prize at p = 1e-5")
+@large("500 states, prize at p = 1e-5", every_size=True)
 def hundreds_prize(rng: Generator, rows: int, k: int) -> Draw:
     """What tells the policies apart are actions that are logged once in four logs."""
     return hide(rng, smooth_world(rng, k, 2, 6), 1e-5, most=0.2, prize=5.0).log(rng, rows)
@@ -272,7 +297,7 @@ def hundreds_never(rng: Generator, rows: int, k: int) -> Draw:
 # --- every row has a state of its own --------------------------------------------------------------------------------
 
 
-@large("own states")
+@large("own states", every_size=True)
 def own(rng: Generator, rows: int, k: int) -> Draw:
     return unrepeated(endless(rng, rows, k), rng, rows)
 
@@ -282,7 +307,7 @@ def own_inert(rng: Generator, rows: int, k: int) -> Draw:
     return unrepeated(inert(endless(rng, rows, k)), rng, rows)
 
 
-@large("own states, seeker, ties")
+@large("own states, seeker, ties", held_out=True, every_size=True)
 def own_seeker(rng: Generator, rows: int, k: int) -> Draw:
     return unrepeated(level(rng, seek(rng, endless(rng, rows, k))), rng, rows)
 
@@ -312,6 +337,79 @@ def hundreds_following_inert(rng: Generator, rows: int, k: int) -> Draw:
     return following(rng, inert(smooth_world(rng, k, 2, 4))).log(rng, rows)
 
 
-@large("own states, actions never logged")
+@large("own states, actions never logged", every_size=True)
 def own_never(rng: Generator, rows: int, k: int) -> Draw:
     return unrepeated(hide(rng, endless(rng, rows, k), 1e-7, most=0.1, prize=3.0), rng, rows)
+
+
+# --- rewards that are rare -------------------------------------------------------------------------------------------
+
+
+def skewed(rng: Generator, world: World) -> World:
+    """The logging policy plays one action in 90% of the rows, and each of the others in 1% or more."""
+    a = world.rewards.shape[1]
+    rest = 0.01 + (0.1 - 0.01 * (a - 1)) * softmax(rng.standard_normal(a - 1))
+    return replace(world, behavior=np.broadcast_to(np.append(0.9, rest), world.rewards.shape))
+
+
+def clicks(world: World, rate: float) -> World:
+    """Clicks at a mean rate; effects of states and actions multiply it."""
+    effect = np.exp(0.6 * world.rewards / world.rewards.std())
+    return replace(world, rewards=rate * effect / effect.mean(), noise=coin)
+
+
+def purchases(world: World) -> World:
+    """Revenue: 2% of the rows have a purchase, of a log-normal amount; its rate depends on state and action."""
+    effect = np.exp(0.5 * world.rewards / world.rewards.std())
+    amount = float(np.exp(3.5))  # the mean of exp(3 + z)
+
+    def noise(rng: Generator, expected: Floats) -> Floats:
+        bought = rng.random(len(expected)) < expected / amount
+        return np.where(bought, np.exp(3 + rng.standard_normal(len(expected))), 0.0)
+
+    return replace(world, rewards=0.02 * amount * effect / effect.mean(), noise=noise)
+
+
+@large("clicks at 0.5%, few states, uniform logger", every_size=True)
+def few_clicks(rng: Generator, rows: int, k: int) -> Draw:
+    return even(clicks(few(rng, k), 0.005)).log(rng, rows)
+
+
+@large("clicks at 0.5%, few states, skewed logger", held_out=True, every_size=True)
+def few_clicks_skewed(rng: Generator, rows: int, k: int) -> Draw:
+    return skewed(rng, clicks(few(rng, k), 0.005)).log(rng, rows)
+
+
+@large("clicks at 0.5%, few states, skewed logger, ties", every_size=True)
+def few_clicks_ties(rng: Generator, rows: int, k: int) -> Draw:
+    return level(rng, skewed(rng, clicks(few(rng, k), 0.005))).log(rng, rows)
+
+
+@large("clicks at 0.5%, 500 states, uniform logger", held_out=True, every_size=True)
+def hundreds_clicks(rng: Generator, rows: int, k: int) -> Draw:
+    return even(clicks(smooth_world(rng, k, 2, 6), 0.005)).log(rng, rows)
+
+
+@large("clicks at 1%, 500 states, skewed logger", every_size=True)
+def hundreds_clicks_skewed(rng: Generator, rows: int, k: int) -> Draw:
+    return skewed(rng, clicks(smooth_world(rng, k, 2, 6), 0.01)).log(rng, rows)
+
+
+@large("clicks at 1%, 500 states, skewed logger, ties", held_out=True, every_size=True)
+def hundreds_clicks_ties(rng: Generator, rows: int, k: int) -> Draw:
+    return level(rng, skewed(rng, clicks(smooth_world(rng, k, 2, 6), 0.01))).log(rng, rows)
+
+
+@large("revenue, mostly zero, few states", held_out=True, every_size=True)
+def few_revenue(rng: Generator, rows: int, k: int) -> Draw:
+    return purchases(few(rng, k)).log(rng, rows)
+
+
+@large("revenue, mostly zero, 500 states, skewed logger", every_size=True)
+def hundreds_revenue(rng: Generator, rows: int, k: int) -> Draw:
+    return skewed(rng, purchases(smooth_world(rng, k, 2, 6))).log(rng, rows)
+
+
+@large("revenue, mostly zero, 500 states, skewed logger, ties", held_out=True, every_size=True)
+def hundreds_revenue_ties(rng: Generator, rows: int, k: int) -> Draw:
+    return level(rng, skewed(rng, purchases(smooth_world(rng, k, 2, 6)))).log(rng, rows)
