@@ -26,7 +26,7 @@ from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
-from podium.version import VERSION as __version__
+from podium.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from podium import continuous, episodes, theory
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval", "Log",
     "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog", "Spectrum",
-    "StateComparison", "__version__", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
+    "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
     "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
     "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip

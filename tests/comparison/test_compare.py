@@ -24,7 +24,6 @@ from scipy import stats
 import podium
 from podium.comparison.compare import rank_scores
 from podium.estimates import bootstrap as bootstrap_module
-from podium.estimates import terms
 from podium.outputs.display import columns_wide, number, percent, share
 from podium.verdicts.multiplicity import benjamini_hochberg
 
@@ -911,17 +910,3 @@ def test_one_policy_by_state() -> None:
     assert result.pairs == []
     assert result.signs.shape == (2, 0)
     assert "States with the most rows" in repr(result)
-
-
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log of many blocks gives the same states and intervals as one block."""
-    log = random_log(100)
-    policies = random_policies(log, 3)
-    states = podium.compare_states(log, policies).values
-    intervals = compare_t(log, policies, bootstrap=30)
-    monkeypatch.setattr(terms, "BLOCK", 7)
-    assert podium.compare_states(log, policies).values == approx(states, rel=1e-12)
-    for pair, other in zip(intervals.pairs, compare_t(log, policies, bootstrap=30).pairs, strict=True):
-        assert pair.bootstrap is not None
-        assert other.bootstrap is not None
-        assert other.bootstrap.low == approx(pair.bootstrap.low, rel=1e-9)

@@ -16,8 +16,11 @@ from random_logs import NUMBERS, Case, as_array, cases, fixed, tables
 from reference import METHODS, Data, Form
 
 import podium
-from podium.estimates import terms
+from podium.engines.rows import WholeRows
+from podium.estimates.evaluate import rows_of
+from podium.estimates.methods import complete, prepare, run
 from podium.estimates.moments import GroupSums, Moments, merge
+from podium.estimates.options import Options
 
 approx = pytest.approx
 # --- random logs ---------------------------------------------------------------------------------------------------
@@ -324,17 +327,24 @@ def test_names_of_actions_mean_nothing(data: st.DataObject, random: Any) -> None
 
 @fixed
 @given(cases(), st.integers(1, 5))
-def test_blocks_of_rows_sum_to_the_whole(case: Case, block: int) -> None:
-    whole = podium.compare(case.log, case.policies, "LDE", verdicts="paired t")
+def test_parts_of_rows_sum_to_the_whole(case: Case, size: int) -> None:
+    """A log in memory is one part; however its rows are cut, the sums are the same."""
+    options = Options(baseline="mean")
+    rows = rows_of(case.log, case.policies, options)
+    (method,) = complete(rows, [prepare(rows, podium.LDE, options)])
+    method = replace(method, paired=True)
+    (whole,) = run(rows, [method])
+
+    def cut(function: Any, label: str, latest: bool) -> Any:
+        part = rows.all_at_once
+        return function(part.take(slice(start, start + size)) for start in range(0, len(part.rows), size))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms, "BLOCK", block)
-        parts = podium.compare(case.log, case.policies, "LDE", verdicts="paired t")
-    for pair in whole.pairs:
-        size = scale(case, pair.a, "LDE") + scale(case, pair.b, "LDE")
-        units = len(case.data.space)
-        assert reference.close(parts.pair(pair.a, pair.b).difference, pair.difference, units * size)
-        error = parts.pair(pair.a, pair.b).std_error or 0.0
-        assert error == approx(pair.std_error or 0.0, rel=1e-6, abs=1e-9 * size + 1e-300)
+        patch.setattr(WholeRows, "fold", lambda self, *work: cut(*work))
+        (parts,) = run(rows, [method])
+    largest = max(scale(case, name, "LDE") for name in case.policies)
+    assert parts.values == approx(whole.values, rel=1e-9, abs=1e-9 * largest + 1e-300)
+    assert parts.std_error == approx(whole.std_error, rel=1e-6, abs=1e-9 * largest + 1e-300, nan_ok=True)
 
 
 TERMS = hnp.arrays(np.float64, st.tuples(st.integers(1, 30), st.just(3)), elements=NUMBERS)

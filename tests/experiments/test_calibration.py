@@ -100,6 +100,7 @@ def test_few_states_are_told_apart_where_policies_are_known_at_logged_actions_al
     assert not claims(trials, "sample")[0].any()
 
 
+@pytest.mark.slow
 def test_propensities_at_logged_actions_are_enough_where_the_log_has_seen_what_matters() -> None:
     trials = large.simulate(["500 states", "own states"], (20_001,), logs=1, seed=4, workers=1, views=LOGGED)
     made, truth = claims(trials, "chosen")

@@ -515,7 +515,8 @@ def test_the_sample_of_a_long_log_is_judged_with_a_believable_estimate_as_a_shor
     assert found.log.estimated.belief.verdict == "believable"
     assert "The estimated propensities are taken for the logger's habits" in " ".join(found.settings["notes"])
     assert {p.verdict for p in found.pairs} == {"better"}
-    assert podium.diagnose(log, FIXED, behavior="estimate:frequencies").to_dict()["log"]["propensities"] == "estimated"
+    checked = podium.diagnose(log, FIXED, behavior="estimate:frequencies", **SAMPLE).to_dict()
+    assert checked["log"]["propensities"] == "estimated"
 
 
 def test_a_long_log_is_silent_where_the_estimate_seeks_reward() -> None:

@@ -120,7 +120,7 @@ class SameState:
 
     def on(self, part: Part, kept: Codes) -> BaselineRows:
         keys = zip(*(column[kept].tolist() for column in part.log.state_columns.values()), strict=True)
-        known = np.array([self.sums.get(key, (0, 0.0)) for key in keys])
+        known = np.array([self.sums.get(key, (0, 0.0)) for key in keys]).reshape(-1, 2)
         rows = part.rows[kept]
         place = np.minimum(np.searchsorted(self.drawn, rows), len(self.drawn) - 1)
         inside = self.drawn[place] == rows

@@ -292,7 +292,7 @@ def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> Meth
     shared, size = method.shared or 0.0, np.sqrt(mean**2 + sums.moments.squares / n)
     values = shared + (mean if method.level is None else method.level)
     if not method.common_mean:  # what all policies share is that of the sample so far
-        values = values + (sums.own.mean - sums.moments.mean)
+        values = values + without_noise(sums.own.mean - sums.moments.mean, size)
     error = error_of(
         without_noise(np.sqrt(own), (0.0 if method.size is None else method.size) * np.sqrt(n)), n, samples
     )
