@@ -38,7 +38,7 @@ from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
 from podium.verdicts.unseen import unseen_errors
 
 FEW_STATES = 5
-# Two sound sources differ that much on any pair with this probability. On one log of 60,000 rows of each of 31 families,
+# Two sound sources differ that much on any pair with this probability. On a log of 60,000 rows of each of 31 families,
 # none of them held out (podium.calibration.long_logs), it was 1e-5 or less on the two logs where the sample was misled,
 # by a hidden cause and by actions without a row, and 0.2 or more on all others.
 CONTRADICTION = 0.01
