@@ -38,9 +38,9 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
-# Two sound sources differ that much on any pair with this probability. On one log of 60,000 rows of each family that is
-# not held out (`experiments.calibration.long_logs`), it was 1e-5 or less on the two logs where the sample was misled,
-# by a hidden cause and by actions without a row, and 0.2 or more on all others.
+# Two sound sources differ that much on any pair with this probability. On a log of 60,000 rows of each of 31 families,
+# none of them held out (`experiments.calibration.long_logs`), it was 1e-5 or less on the two logs where the sample was
+# misled, by a hidden cause and by actions without a row, and 0.2 or more on all others.
 CONTRADICTION = 0.01
 # Under an alarm, every row judges unless its errors are more than this many times those of the sample. On three logs of
 # 20,001 rows of "500 states, seeker, ties", where the factor was 1.3 to 1.9, the sample made 19 wrong claims and every

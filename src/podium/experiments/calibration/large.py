@@ -196,6 +196,7 @@ class SizeRow:
     claims: int
     wrong: int
     by_every_row: float  # share of logs judged by every row
+    covered: float  # share of the 95% intervals that hold the truth; of the first rule
 
 
 def by_size(trials: Sequence[Trial], rule: str) -> list[SizeRow]:
@@ -219,10 +220,15 @@ def by_size(trials: Sequence[Trial], rule: str) -> list[SizeRow]:
                 claims=int((made != 0).sum()),
                 wrong=int(((made != 0) & (made != truth)).sum()),
                 by_every_row=float(np.mean([judged_by_every_row(t) for t in group])),
+                covered=share_of(np.concatenate([t.covered for t in group])),
             )
         )
         before = decided
     return table
+
+
+def share_of(true: Floats) -> float:
+    return float(true.mean()) if len(true) else float("nan")
 
 
 def judged_by_every_row(t: Trial) -> bool:
@@ -238,7 +244,7 @@ def size_tables(trials: Sequence[Trial]) -> list[str]:
     """For each view and rule: what more rows change, over all families, and over those that were held out."""
     out = [
         "By size: pairs of different policies with a claim %, its change since the size before (SE by log); of all",
-        "pairs, wrong claims among claims; logs judged by every row %",
+        "pairs, wrong claims among claims; coverage % of the 95% intervals; logs judged by every row %",
     ]
     rules = list(trials[0].claims)
     for view in VIEWS:
@@ -250,36 +256,27 @@ def size_tables(trials: Sequence[Trial]) -> list[str]:
             for label, some in groups.items() if rule == rules[0] else [("all", rest)]:
                 part = [t for t in trials if t.family in {f"{name} | {view}" for name in some}]
                 for x in by_size(part, rule):
-                    source = f"{100 * x.by_every_row:6.0f}" if rule == "chosen" else ""
+                    more = f"{100 * x.covered:7.1f}" if rule == rules[0] else ""
+                    more += f"{100 * x.by_every_row:6.0f}" if rule == "chosen" else ""
                     out.append(
                         f"  {view:20s}{rule:10s}{label:9s}{x.rows:10,d}{x.logs:5d} logs{100 * x.decided:7.1f}"
                         f"{100 * x.change:+7.1f} ({100 * x.error:3.1f}){x.wrong:5d} of {x.claims:4d}"
-                        f"{100 * x.wrong / max(x.claims, 1):6.1f}%{source}"
+                        f"{100 * x.wrong / max(x.claims, 1):6.1f}%{more}"
                     )
     return out
 
 
 def family_table(trials: Sequence[Trial]) -> list[str]:
-    """Claims, wrong claims, and logs with a wrong claim of every family, view and size."""
-    rules = list(trials[0].claims)
-    out = [
-        "decided % (wrong claims; % of logs with one), by rule; coverage % of 95% intervals and alarms % of the first"
-    ]
-    out.append(
-        f"  {'family':50s}{'view':21s}{'rows':>8s}" + "".join(f"{rule:>22s}" for rule in rules) + "   cover  alarm"
-    )
-    grouped: dict[tuple[str, int], list[Trial]] = {}
-    for t in trials:
-        grouped.setdefault((t.family, t.rows), []).append(t)
-    for (label, rows), group in grouped.items():
+    """Claims and wrong claims of every family and view by the first rule, one column for each size."""
+    rule = next(iter(trials[0].claims))
+    sizes = sorted({t.rows for t in trials})
+    found = cells(trials, rule)
+    out = [f"{rule}: claims % of all pairs (wrong claims)" + " " * 30 + "".join(f"{n:>14,d}" for n in sizes)]
+    for label in dict.fromkeys(t.family for t in trials):
         name, view = label.split(" | ")
-        line = f"  {name:50s}{view:21s}{rows:8,d}"
-        for rule in rules:
-            cell = cells(group, rule)[label, rows]
-            line += f"{100 * cell.decided:9.1f} ({cell.wrong:4d};{100 * logs_wrong(group, rule):5.1f})"
-        held = np.concatenate([t.covered for t in group])
-        cover = f"{100 * held.mean():7.1f}" if len(held) else "      -"
-        out.append(line + cover + f"{100 * np.mean([t.alarm for t in group]):7.1f}")
+        here = [found.get((label, n)) for n in sizes]
+        shown = ["-" if c is None else f"{100 * c.decided:.0f} ({c.wrong})" for c in here]
+        out.append(f"  {name:54s}{view:14s}" + "".join(f"{x:>14s}" for x in shown))
     return out
 
 
@@ -292,13 +289,6 @@ def reliability_table(trials: Sequence[Trial]) -> list[str]:
             for rule in (part[0].claims if part else ())
         ]
     return out
-
-
-def logs_wrong(group: Sequence[Trial], rule: str) -> float:
-    """Share of logs with a wrong claim, which Benjamini-Hochberg keeps at 5% where all policies are equal."""
-    return float(
-        np.mean([((c := t.claims[rule]) != 0).any() and bool((c * np.sign(t.truth) != 1)[c != 0].any()) for t in group])
-    )
 
 
 def main(arguments: Any = None) -> None:
