@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
@@ -103,6 +102,8 @@ def silence_seekers(judgement: Judgement, gates: Gates, used: bool) -> Judgement
 
 def by_posterior(log: Log, policies: PolicySet) -> Judgement:
     """The posterior of every difference as a judgement."""
+    from threadpoolctl import threadpool_limits
+
     gates = Gates(log, policies)
     alarm = abs(gates.t_p) > ALARM
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
