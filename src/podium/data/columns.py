@@ -309,7 +309,15 @@ def group_sums(codes: Codes, values: Floats, groups: int) -> Floats:
 def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """SplitMix64 of numbers and a seed (Steele, Lea and Flood, 2014): bits that look random, alike on every machine."""
     with np.errstate(over="ignore"):
-        z = numbers + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
+        return scrambled(numbers + np.uint64((seed + 1) * GOLDEN % 2**64))
+
+
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: SplitMix64's step
+
+
+def scrambled(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The mixer of SplitMix64."""
+    with np.errstate(over="ignore"):
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
         return z ^ (z >> np.uint64(31))

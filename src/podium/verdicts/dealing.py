@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import Codes, Floats, factorize, group_sums
+from podium.data.columns import GOLDEN, Codes, Floats, factorize, group_sums, scrambled
 from podium.verdicts.evidence import Evidence
 
 DIGITS = 9  # values that differ only beyond this many digits count as equal, so that rounding noise moves no row
@@ -63,11 +63,8 @@ def places(groups: Codes) -> Codes:
 
 
 def scramble(first: Codes, second: Codes) -> NDArray[np.uint64]:
-    """(N,) a hash of pairs of whole numbers, the same on every machine (the mixer of SplitMix64)."""
-    x = first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + second.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))
+    """(N,) a hash of pairs of whole numbers, the same on every machine."""
+    return scrambled(first.astype(np.uint64) * np.uint64(GOLDEN) + second.astype(np.uint64))
 
 
 def deal_units(rank: Codes, units: Codes, count: int, largest: int) -> Codes:
