@@ -141,21 +141,19 @@ def apply_baseline(spec: Any, rows: Rows, latest: bool, seed: int) -> AppliedBas
         return Number(rows.source.mean_reward(latest))
     if isinstance(spec, KnownAverages):
         return Held(np.arange(len(rows)), BaselineRows(spec.logged, averages=spec.averages))
+    every = np.arange(len(rows.sample))
     if isinstance(spec, str) and spec == "state":
-        return (
-            Held(np.arange(len(rows)), BaselineRows(neighbour_means(rows.sample))) if rows.whole else SameState.of(rows)
-        )
+        return Held(every, BaselineRows(neighbour_means(rows.sample))) if rows.whole else SameState.of(rows)
     if isinstance(spec, str) or (hasattr(spec, "fit") and hasattr(spec, "predict")):
         model = LeastSquares() if isinstance(spec, str) else spec
         if not rows.whole:
-            every = np.arange(len(rows.sample))
             return Learned(CrossFitted.fit(model, rows.sample, every, seed, whole=True), rows.numbers)
-        kept = rows.sample.latest if latest else np.arange(len(rows))
+        kept = rows.sample.latest if latest else every
         place = np.zeros(len(rows), dtype=np.int64)
         place[kept] = np.arange(len(kept))
         return Held(place, cross_fit(model, rows.sample, kept, seed))
-    if callable(spec):
-        return Function(spec)
+    if callable(spec):  # asked once where all rows are at hand
+        return Held(every, from_callable(spec, rows.sample, every)) if rows.whole else Function(spec)
     values = to_array(spec)
     if values.shape[:1] != (len(rows),):
         raise wrong_shape(values.shape, len(rows), rows.sample.n_actions)
