@@ -71,8 +71,8 @@ format: .venv/.lint ## apply the format and the safe fixes
 	$(BIN)/ruff format .
 
 calibration: .venv/.test ## measure how honest the verdicts are, on simulated logs with known truth (about an hour)
-	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv
-	$(BIN)/python -m podium.calibration.large --out calibration-large.txt
+	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv --overwrite
+	$(BIN)/python -m podium.calibration.large --out calibration-large.txt --overwrite
 	$(BIN)/python -m podium.calibration.foresight
 
 bench: .venv/.all .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)

@@ -12,7 +12,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "version", "command.signals",
     "data", "data.errors", "data.columns", "data.coded", "data.facts", "data.files", "data.frames",
-    "data.progress", "data.roles", "data.scratch", "data.shipped", "data.states", "outputs.markup", "outputs.display",
+    "data.progress", "data.roles", "data.scratch", "data.shipped", "data.spreadsheets",
+    "data.states", "outputs.markup", "outputs.display",
     "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3", "policies.specs",
     "policies.sql", "policies.tables", "policies.forms", "policies", "policies.batches", "propensities",
     "propensities.belief", "propensities.loggers", "engines", "engines.parts", "engines.arrow", "engines.sample",

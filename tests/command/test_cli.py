@@ -493,7 +493,7 @@ def test_a_report_that_cannot_be_finished_leaves_nothing_behind(
 
     (folder / "report.html").write_text("old")
     monkeypatch.setattr(Path, "replace", fail)
-    assert main(["compare", "log.csv", "--html", "report.html"]) == 2
+    assert main(["compare", "log.csv", "--html", "report.html", "--overwrite"]) == 2
     out, error = capsys.readouterr()
     assert out == ""
     assert error.startswith("podium: cannot write 'report.html': No space left on device\n\nHint: ")
@@ -502,8 +502,10 @@ def test_a_report_that_cannot_be_finished_leaves_nothing_behind(
 
 
 def test_the_report_replaces_an_old_one_and_leaves_nothing_behind(folder: Path, capsys: pytest.CaptureFixture[str]):
-    (folder / "report.html").write_text("old")
-    assert main(["compare", "log.csv", "--html", "report.html", "--json"]) == 0
+    for _ in range(2):
+        assert main(["compare", "log.csv", "--html", "report.html", "--json"]) == 0
+        capsys.readouterr()
+    assert main(["compare", "log.csv", "--html", "report.html", "--json", "--estimator", "DRE"]) == 0
     json.loads(capsys.readouterr().out)  # JSON alone, so that it can be piped
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
     assert sorted(os.listdir(folder)) == ["log.csv", "report.html"]

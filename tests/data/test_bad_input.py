@@ -721,4 +721,4 @@ def test_a_disk_without_room_is_no_traceback(folder: Path):
     with full.open("w") as out:
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "podium: cannot write the answer: No space left on device\n\nHint: make room for it.\n"
+    assert done.stderr == "podium: cannot write the answer: No space left on device\n\nHint: free some disk space.\n"

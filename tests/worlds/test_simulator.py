@@ -196,7 +196,7 @@ def test_failed_write_leaves_the_old_file(log: SimulatedLog, tmp_path: Path, mon
 
     monkeypatch.setattr(Path, "replace", full_disk)
     with pytest.raises(PodiumError, match="No space left on device"):
-        log.write_csv(path)
+        log.write_csv(path, overwrite=True)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 

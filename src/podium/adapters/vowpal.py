@@ -26,7 +26,7 @@ import numpy as np
 
 from podium.data.columns import Column, Floats, to_array
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
-from podium.data.files import write_text
+from podium.data.files import note_input, write_output
 from podium.data.log import Log
 
 ENDINGS = (".dsjson", ".vw")
@@ -117,6 +117,7 @@ def lines_of(path: Path) -> Iterator[Line]:
     """The lines of a file, one at a time."""
     if not path.is_file():
         raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+    note_input(path)
     number = 0
     try:
         with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
@@ -338,8 +339,11 @@ def read_predictions(path: str | Path, log: Log) -> Floats:
 # --- back --------------------------------------------------------------------------------------------------------
 
 
-def write_log(log: Log, path: str | Path) -> None:
-    """Write a log as cb text (.vw) or dsjson (.dsjson); an action is its place in the action space, from 1."""
+def write_log(log: Log, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a log as cb text (.vw) or dsjson (.dsjson); an action is its place in the action space, from 1.
+
+    A file that exists with other content is replaced only with `overwrite`, and an input never.
+    """
     if log.propensities is None:
         raise PodiumError(
             "Vowpal Wabbit needs probabilities, and the log has none",
@@ -349,7 +353,8 @@ def write_log(log: Log, path: str | Path) -> None:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise PodiumError(f"{path.name!r} has an ending that is not Vowpal Wabbit's", hint="use .vw or .dsjson.")
-    write_text(path, "".join(line + "\n" for line in (dsjson_lines(log) if ending == ".dsjson" else text_lines(log))))
+    lines = dsjson_lines(log) if ending == ".dsjson" else text_lines(log)
+    write_output(path, "".join(line + "\n" for line in lines), overwrite=overwrite)
 
 
 def text_lines(log: Log) -> Iterator[str]:

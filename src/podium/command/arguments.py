@@ -89,6 +89,10 @@ def cost_option(add: Add) -> None:
     add("--lower-is-better", action="store_true", help="the reward is a cost")
 
 
+def overwrite_option(add: Add) -> None:
+    add("--overwrite", action="store_true", help="also replace existing files that podium did not write")
+
+
 def episode_options(add: Add) -> None:
     add("--episodes", action="store_true", help="LOG has one row per step of recorded episodes")
     add("--horizon", type=int, metavar="T", help="with --episodes: steps of an episode that count")
@@ -101,12 +105,14 @@ def episode_options(add: Add) -> None:
 
 def demo_options(add: Add) -> None:
     add("--out", default="podium-demo", metavar="DIR", help="folder for its files (default: %(default)s)")
+    overwrite_option(add)
 
 
 def compare_options(add: Add) -> None:
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
+    overwrite_option(add)
     matters = "the smallest difference in reward that matters, for the report"
     add("--difference", type=float, metavar="D", help=matters)
 
@@ -164,6 +170,7 @@ def add_experiments(parser: argparse.ArgumentParser) -> None:
         add("--scheduler", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
         add("--seed", type=int, default=0)
         add("--quick", action="store_true", help="a small version of the same")
+        overwrite_option(add)
         group(add)
         experiment.set_defaults(experiment=name)
 

@@ -21,6 +21,7 @@ from podium.command.options import (
     behavior_of,
     judge_arguments,
     method_arguments,
+    note_inputs,
     open_log,
     policies_of,
     recorded,
@@ -34,6 +35,7 @@ from podium.comparison.planning import Plan
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
+from podium.data.files import check_output
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.outputs.display import printable, wrap
@@ -139,6 +141,9 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis:
 
 
 def run_compare(options: argparse.Namespace) -> None:
+    if options.html is not None:
+        note_inputs(options)
+        check_output(options.html, overwrite=options.overwrite)
     judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
     if options.episodes:
         from podium.episodes import compare as compare_recorded
@@ -152,8 +157,13 @@ def run_compare(options: argparse.Namespace) -> None:
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:
-        source = Path(options.log).name
-        result.report(options.html, command=options.command, source=source, difference=options.difference)
+        result.report(
+            options.html,
+            command=options.command,
+            source=Path(options.log).name,
+            difference=options.difference,
+            overwrite=options.overwrite,
+        )
     show(result, options, {} if gate is None else {"gate": gate.to_dict()})
     if not options.json:
         if gate is not None:
@@ -165,7 +175,7 @@ def run_compare(options: argparse.Namespace) -> None:
 def run_demo(options: argparse.Namespace) -> None:
     from podium.worlds.demo import run_demo as run
 
-    run(Path(options.out), terminal_width())
+    run(Path(options.out), terminal_width(), overwrite=options.overwrite)
 
 
 def run_studio(options: argparse.Namespace) -> None:

@@ -60,7 +60,7 @@ def reproduce_rl(options: argparse.Namespace) -> tuple[Path, Table | None, str]:
 
 def shared(options: argparse.Namespace) -> dict[str, Any]:
     """The options that experiments share."""
-    names = ("replay", "quick", "seed", "workers", "scheduler")
+    names = ("replay", "quick", "seed", "workers", "scheduler", "overwrite")
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 from collections.abc import Sequence
 from typing import Any
 
 from podium.data.errors import PodiumError
+from podium.data.files import note_input
 from podium.data.log import Log
 from podium.data.progress import show_progress
 from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.policies.specs import FORMS, load_object
+from podium.engines.sources import find_files
+from podium.policies.specs import FORMS, file_of, load_object
 from podium.propensities.loggers import Loggers
 
 STEPS = ("bounds", "horizon", "gamma")
@@ -36,6 +39,16 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         text=options.text or (),
         **engine,
     )
+
+
+def note_inputs(options: argparse.Namespace) -> None:
+    """Remember every file that the options name, so that no output takes its place."""
+    with contextlib.suppress(PodiumError, OSError):  # a log that is not there is told of when it is opened
+        for path in find_files(options.log):
+            note_input(path)
+    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
+    for spec in (*named, options.behavior or "", options.baseline):
+        note_input(file_of(spec))
 
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:

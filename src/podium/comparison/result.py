@@ -328,9 +328,21 @@ class Comparison(Shown):
         more = [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
-    def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:
-        """Write the answer as one self-contained HTML file; `podium.report.page` explains the options."""
-        return type(self).shows.report(self, path, command=command, source=source, difference=difference)
+    def report(
+        self,
+        path: str | Path,
+        *,
+        command: str = "",
+        source: str = "",
+        difference: float | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the answer as one self-contained HTML file; `podium.report.page` explains the options.
+
+        An existing file is replaced if podium wrote it; any other only with `overwrite`, and an input never.
+        """
+        options = {"command": command, "source": source, "difference": difference, "overwrite": overwrite}
+        return type(self).shows.report(self, path, **options)
 
     def plot(self, kind: str = "overview", **options: Any) -> Figure:
         """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""

@@ -15,6 +15,7 @@ import numpy as np
 from podium.adapters import vowpal
 from podium.data.columns import Column, match_label, to_array
 from podium.data.errors import PodiumError, count, needs
+from podium.data.files import note_input
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
 from podium.data.roles import assign_roles
@@ -75,6 +76,7 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
         raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
     if not found:
         raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+    note_input(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path)

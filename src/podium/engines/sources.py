@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.errors import PodiumError
+from podium.data.files import note_input
 from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
@@ -53,6 +54,8 @@ class DuckSource:
         if self.table is not None or Path(path).suffix.lower() in (".duckdb", ".db"):
             return self.from_database(path)
         self.files = find_files(path)
+        for file in self.files:
+            note_input(file)
         ending = Path(self.files[0]).suffix.lower()
         others = [f for f in self.files if Path(f).suffix.lower() != ending]
         if others:
@@ -188,6 +191,7 @@ class DuckSource:
     def from_database(self, path: str) -> str:
         if not Path(path).exists():
             raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
+        note_input(path)
         self.connection.execute(f"ATTACH {quoted(path)} AS source (READ_ONLY)")
         tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"
         found = [name for (name,) in self.connection.execute(tables).fetchall()]

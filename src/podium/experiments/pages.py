@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
+from podium.data.files import GENERATOR
 from podium.experiments.printed import Entry, agreement, as_printed
 from podium.outputs.display import Table
 
@@ -36,7 +37,8 @@ li { max-width: 46rem; margin: .4rem 0; }
 def page(title: str, parts: Iterable[str]) -> str:
     """A whole page from parts that are HTML already."""
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="{GENERATOR}">'
+        f"<title>{html.escape(title)}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><main><h1>{html.escape(title)}</h1>\n"
         + "\n".join(parts)

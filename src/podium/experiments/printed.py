@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+
+from podium.data.spreadsheets import csv_text
 
 Key = tuple[str, str]  # (row, column)
 HEADER = ["row", "column", "printed", "reproduced", "std_error", "z"]
@@ -118,15 +119,6 @@ def table_csv(entries: Iterable[Entry]) -> str:
     """The table as tidy CSV: the printed text, and the reproduced number at full precision."""
     rows = ([e.row, e.column, e.printed, repr(e.reproduced), repr(e.std_error), repr(e.z)] for e in entries)
     return csv_text(HEADER, rows)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A header and rows as CSV."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def agreement(entries: Iterable[Entry]) -> dict[str, float | int]:

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.errors import MissingExtra, PodiumError
-from podium.data.files import write_bytes
+from podium.data.files import claim_folder, write_bytes
 from podium.data.progress import watch_progress
 
 Arrays = dict[str, NDArray[Any]]
+RESULTS = ("cells", "tables", "sweeps", "figures", "results.json", "index.html")  # what a reproduction writes
 
 
 @dataclass(frozen=True)
@@ -170,13 +171,14 @@ def check_start(seed: int, packages: Sequence[str], purpose: str) -> None:
             raise MissingExtra(package.replace("sklearn", "scikit-learn"), "experiments", purpose)
 
 
-def cells_folder(out: Path, name: str) -> Path:
-    """The folder of a plan's cells within the folder of an experiment, made if need be."""
+def cells_folder(out: Path, name: str, overwrite: bool = False) -> Path:
+    """The folder of a plan's cells within the folder of an experiment, which becomes podium's own."""
+    claim_folder(out, RESULTS, overwrite=overwrite)
     cells = out / "cells" / name
     try:
         cells.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PodiumError(f"cannot make the folder {str(out)!r}: {error.strerror}", hint="use --out DIR.") from error
+        raise PodiumError(f"cannot make the folder {str(cells)!r}: {error.strerror}", hint="use --out DIR.") from error
     return cells
 
 

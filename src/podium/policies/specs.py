@@ -57,6 +57,16 @@ def parse_spec(spec: str, log: Log) -> Policy:
     raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
 
 
+def file_of(spec: str) -> str:
+    """The file that a SPEC reads; a name that belongs to no file where it reads none."""
+    head, _, rest = spec.partition(":")
+    if head == "sb3":
+        return rest.partition(":")[2]
+    if head in ("vw", "column", "constant", "sql"):
+        return rest if head == "vw" else ""
+    return spec if Path(spec).suffix or not rest else f"{head.replace('.', '/')}.py"
+
+
 def load_object(module: str, name: str, what: str) -> Any:
     """An object of an importable module, looked for in the current folder first."""
     here = str(Path.cwd())

@@ -9,24 +9,25 @@ from pathlib import Path
 
 from podium.comparison.compare import compare
 from podium.data.errors import PodiumError
+from podium.data.files import check_output
 from podium.data.read import read_log
 from podium.outputs.display import Table, number, wrap
 from podium.worlds.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
 
 
-def run_demo(folder: Path, width: int) -> None:
+def run_demo(folder: Path, width: int, overwrite: bool = False) -> None:
     """Write the example's log and report into a folder and print the comparison beside the truth."""
     programme = Programme()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PodiumError(f"cannot make the folder {str(folder)!r}: {error.strerror}", hint="use --out DIR.") from error
-    path = folder / "log.csv"
-    programme.draw(DEFAULT_ROWS, DEFAULT_SEED).write_csv(path)
+    path, report = folder / "log.csv", folder / "report.html"
+    check_output(report, overwrite=overwrite)  # nothing is written unless both files can be
+    programme.draw(DEFAULT_ROWS, DEFAULT_SEED).write_csv(path, overwrite=overwrite)
     result = compare(read_log(path))
-    report = result.report(
-        folder / "report.html", command="podium compare log.csv --html report.html", source="log.csv"
-    )
+    command = "podium compare log.csv --html report.html"
+    result.report(report, command=command, source="log.csv", overwrite=overwrite)
 
     question = f"A health programme has logged {DEFAULT_ROWS} reminders. Which of five policies should it use?"
     print(wrap(question, width, "") + "\n")

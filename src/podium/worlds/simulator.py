@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Floats
-from podium.data.files import write_text
+from podium.data.files import write_output
 from podium.worlds.sampling import softmax
 
 Policy = Callable[[NDArray[Any]], Floats]  # states (N, 3) -> action probabilities (N, A)
@@ -217,15 +217,19 @@ class SimulatedLog:
             columns |= {f"{name}:{a}": distribution[:, i] for i, a in enumerate(self.action_space)}
         return columns
 
-    def write_csv(self, path: str | Path) -> None:
-        """Write a log file whose numbers read back unchanged; the file appears whole or not at all."""
+    def write_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a log file, whole or not at all; a file with other content is replaced only with `overwrite`."""
+        write_output(path, self.csv_text(), overwrite=overwrite)
+
+    def csv_text(self) -> str:
+        """The log as CSV; its numbers read back unchanged."""
         columns = self.columns()
         content = io.StringIO(newline="")
         writer = csv.writer(content, lineterminator="\n")
         writer.writerow(columns)
         # Python floats are written by repr: the shortest text that reads back as the same number.
         writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-        write_text(path, content.getvalue())
+        return content.getvalue()
 
 
 def _linear(states: NDArray[Any], coefficients: Floats) -> Floats:

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.data.files import write_text
+from podium.data.files import check_output, write_output
 from podium.experiments.calibration.families import FAMILIES
-from podium.experiments.calibration.tables import report, write_csv
+from podium.experiments.calibration.tables import counts_csv, report
 from podium.experiments.calibration.trials import ROWS, simulate
 
 
@@ -32,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, help="write the tables as a page")
     parser.add_argument("--csv", type=Path, help="write the counts of each cell")
+    parser.add_argument("--overwrite", action="store_true", help="also replace files that podium did not write")
     options = parser.parse_args(arguments)
+    for path in filter(None, (options.out, options.csv)):
+        check_output(path, overwrite=options.overwrite)
     names = [n for n, f in FAMILIES.items() if options.every or not f.variant]
     if options.families:
         names = [n for n in FAMILIES if any(part in n for part in options.families)]
@@ -42,9 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
     if options.out:
         command = " ".join(["python -m podium.calibration", *(sys.argv[1:] if arguments is None else arguments)])
-        write_text(options.out, f"# Calibration\n\nMade by `{command}`.\n\n```text\n{text}\n```\n")
+        page = f"# Calibration\n\nMade by `{command}`.\n\n```text\n{text}\n```\n"
+        write_output(options.out, page, overwrite=options.overwrite)
     if options.csv:
-        write_csv(trials, options.csv)
+        write_output(options.csv, counts_csv(trials), overwrite=options.overwrite)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze
 from podium.data.columns import Floats
-from podium.data.files import write_text
+from podium.data.files import check_output, write_output
 from podium.data.progress import counted
 from podium.estimates.estimators import LDE
 from podium.estimates.options import Options
@@ -304,7 +304,10 @@ def main(arguments: Any = None) -> None:
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=File, help="write the table to a file")
+    parser.add_argument("--overwrite", action="store_true", help="also replace a file that podium did not write")
     options = parser.parse_args(arguments)
+    if options.out:
+        check_output(options.out, overwrite=options.overwrite)
     parts = options.families
     names = EVERY_SIZE if parts is None else [n for n in LOGS if any(n == p if p in LOGS else p in n for p in parts)]
     if options.redraws:
@@ -316,7 +319,7 @@ def main(arguments: Any = None) -> None:
         text = report(trials)
     print(text)
     if options.out:
-        write_text(options.out, text + "\n")
+        write_output(options.out, text + "\n", overwrite=options.overwrite)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from podium.data.files import write_text
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.peers import PEERS
 from podium.experiments.calibration.trials import POLICIES, PROCEDURES, RANKERS, Trial
@@ -254,7 +252,7 @@ def report(trials: Sequence[Trial]) -> str:
     return "\n\n".join("\n".join(s) for s in sections)
 
 
-def write_csv(trials: Sequence[Trial], path: Path) -> None:
+def counts_csv(trials: Sequence[Trial]) -> str:
     """Counts per family, N and procedure."""
     lines = ["family,kind,variant,rows,procedure,pairs,claims,wrong_better,wrong_worse"]
     for p in PROCEDURES:
@@ -263,4 +261,4 @@ def write_csv(trials: Sequence[Trial], path: Path) -> None:
             f"{c.wrong_better},{c.wrong_worse}"
             for c in cells(trials, p).values()
         ]
-    write_text(path, "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"

@@ -42,6 +42,7 @@ def reproduce(
     data_dir: str | Path | None = None,
     download: bool = False,
     verdict_logs: int | None = None,
+    overwrite: bool = False,
 ) -> Reproduction:
     """Run Example 2 and write its tables, figures, results.json and index.html into a folder.
 
@@ -63,6 +64,7 @@ def reproduce(
     data_dir : a folder with the datasets; PODIUM_DATA_DIR by default, else the tables that podium ships
     download : fetch the original datasets once instead, and keep them in the user's cache
     verdict_logs : logs of each set of policies for podium's own verdicts, 2 by default (1 if quick), 0 for none
+    overwrite : also replace files in the folder that podium did not write
     """
     if replay and quick:
         raise PodiumError(
@@ -86,7 +88,7 @@ def reproduce(
         epochs=QUICK_EPOCHS if quick else EPOCHS,
         verdict_logs=(QUICK_VERDICT_LOGS if quick else VERDICT_LOGS) if verdict_logs is None else verdict_logs,
     )
-    return run_plan(plan, Path(out), workers, scheduler, command_of(plan, quick))
+    return run_plan(plan, Path(out), workers, scheduler, command_of(plan, quick), overwrite)
 
 
 def variants_of(policies: Sequence[str], readings: Sequence[str] | None) -> tuple[Variant, ...]:
@@ -113,11 +115,13 @@ def variants_of(policies: Sequence[str], readings: Sequence[str] | None) -> tupl
     return tuple(variants)
 
 
-def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, command: str) -> Reproduction:
+def run_plan(
+    plan: Plan, out: Path, workers: int | None, scheduler: str | None, command: str, overwrite: bool
+) -> Reproduction:
     """Run what is not there yet, then measure and write everything."""
     from podium.experiments.classification.cells import run_cell
 
-    cells = cells_folder(out, plan.name)
+    cells = cells_folder(out, plan.name, overwrite)
     run_cells(run_cell, plan.chains, cells, seed=plan.seed, workers=workers, scheduler=scheduler, label="rounds")
     end_workers()
 

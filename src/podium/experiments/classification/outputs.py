@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.data.files import write_text
+from podium.data.spreadsheets import csv_text
 from podium.experiments import pages
 from podium.experiments.classification import figures
 from podium.experiments.classification.cells import METHODS
@@ -18,7 +19,7 @@ from podium.experiments.classification.measures import Measures
 from podium.experiments.classification.plan import Plan
 from podium.experiments.classification.results import Results
 from podium.experiments.drawing import save_figure, style
-from podium.experiments.printed import Entry, agreement, csv_text, table_csv
+from podium.experiments.printed import Entry, agreement, table_csv
 from podium.outputs.display import Table
 from podium.version import VERSION
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.data.columns import Floats
-from podium.experiments.printed import csv_text
+from podium.data.spreadsheets import csv_text
 
 Labels = list[int] | list[str]
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.data.files import write_text
+from podium.data.files import claim_folder, write_text
+from podium.data.spreadsheets import csv_text
 from podium.experiments.classification.cells import run_cell
 from podium.experiments.classification.datasets import load_dataset
 from podium.experiments.classification.measures import join, measure
 from podium.experiments.classification.plan import PRINTED, READINGS, Plan, Variant
-from podium.experiments.printed import Key, csv_text
+from podium.experiments.printed import Key
 from podium.experiments.runner import end_workers, load, run_cells
 
 TABLES = ("ex2_comp", "ex2_eval")
@@ -71,6 +72,7 @@ def main() -> None:
     parser.add_argument("--out", default="podium-spread", type=Path, help="folder of the cells, and of ex2_spread.csv")
     parser.add_argument("--workers", type=int)
     options = parser.parse_args()
+    claim_folder(options.out, ["ex2_spread.csv"])
     runs = []
     for seed in range(1, options.seeds + 1):
         plan = run_seed(seed, READINGS, options.data_dir, options.out, options.workers)

@@ -37,6 +37,7 @@ def reproduce(
     seed: int = 0,
     workers: int | None = None,
     scheduler: str | None = None,
+    overwrite: bool = False,
 ) -> Reproduction:
     """Run Example 3 and write its tables, figures, results.json and index.html into a folder.
 
@@ -55,6 +56,7 @@ def reproduce(
     seed : of the random numbers
     workers : processes of one thread each; all cores by default
     scheduler : address of a Dask scheduler whose workers run the cells
+    overwrite : also replace files in the folder that podium did not write
     """
     check_start(seed, ("joblib", "matplotlib"), "Example 3")
     if sb3_defaults not in DEFAULTS:
@@ -67,7 +69,7 @@ def reproduce(
     names = environments if environments is not None else QUICK_ENVIRONMENTS if quick else ENVIRONMENTS
     plan = Plan(check_environments(names), seeds, sb3_defaults, seed, **(QUICK if quick else {}))
     check_packages()
-    return run_plan(plan, Path(out), constant, workers, scheduler, quick)
+    return run_plan(plan, Path(out), constant, workers, scheduler, quick, overwrite)
 
 
 def check_packages() -> None:
@@ -83,7 +85,7 @@ def check_packages() -> None:
 
 
 def run_plan(
-    plan: Plan, out: Path, constant: float, workers: int | None, scheduler: str | None, quick: bool
+    plan: Plan, out: Path, constant: float, workers: int | None, scheduler: str | None, quick: bool, overwrite: bool
 ) -> Reproduction:
     """Run what is not there yet, then measure and write everything."""
     from podium.experiments.rl.cells import run_cell
@@ -91,7 +93,7 @@ def run_plan(
     from podium.experiments.rl.results import collect
     from podium.experiments.rl.verdicts import judge_cell, verdict_cells
 
-    cells = cells_folder(out, plan.name)
+    cells = cells_folder(out, plan.name, overwrite)
     run_cells(
         run_cell,
         plan.chains(cells.parent),

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from podium.data.files import write_text
+from podium.data.spreadsheets import csv_text
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
-from podium.experiments.printed import Entry, agreement, csv_text, table_csv
+from podium.experiments.printed import Entry, agreement, table_csv
 from podium.experiments.rl import figures
 from podium.experiments.rl.deviations import DEVIATIONS
 from podium.experiments.rl.plan import ALGORITHMS, Plan

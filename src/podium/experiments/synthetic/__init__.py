@@ -31,6 +31,7 @@ def reproduce(
     scheduler: str | None = None,
     rewards: Sequence[str] = PRINTED,
     verdict_tests: int | None = None,
+    overwrite: bool = False,
 ) -> Reproduction:
     """Run Example 1 and write its tables, sweeps, figures, results.json and index.html into a folder.
 
@@ -47,6 +48,7 @@ def reproduce(
     scheduler : address of a Dask scheduler whose workers run the cells
     rewards : "1.1", "1.2", "1.2-text", or `package.module:function`
     verdict_tests : tests per cell for podium's own verdicts, 20 by default (1 if quick), 0 for none
+    overwrite : also replace files in the folder that podium did not write
     """
     if replay and quick:
         raise PodiumError(
@@ -66,15 +68,17 @@ def reproduce(
     )
     for name in plan.rewards:
         load_bandit(name)  # a wrong name is refused before anything runs
-    return run_plan(plan, Path(out), workers, scheduler, quick)
+    return run_plan(plan, Path(out), workers, scheduler, quick, overwrite)
 
 
-def run_plan(plan: Plan, out: Path, workers: int | None, scheduler: str | None, quick: bool) -> Reproduction:
+def run_plan(
+    plan: Plan, out: Path, workers: int | None, scheduler: str | None, quick: bool, overwrite: bool
+) -> Reproduction:
     """Run what is not there yet, then measure and write everything."""
     from podium.experiments.synthetic.cells import replay_cell, run_cell
     from podium.experiments.synthetic.verdicts import collect_verdicts, judge_cell, verdict_cells
 
-    cells = cells_folder(out, plan.name)
+    cells = cells_folder(out, plan.name, overwrite)
     if quick and workers is None:
         workers = 1  # so few tests take longer to hand out than to run
     how = {"seed": plan.seed, "workers": workers, "scheduler": scheduler}

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.data.files import write_text
+from podium.data.spreadsheets import csv_text
 from podium.experiments import pages
 from podium.experiments.drawing import save_figure, style
-from podium.experiments.printed import Entry, agreement, csv_text, table_csv
+from podium.experiments.printed import Entry, agreement, table_csv
 from podium.experiments.synthetic import figures, surfaces
 from podium.experiments.synthetic.details import DELTAS
 from podium.experiments.synthetic.deviations import DEVIATIONS

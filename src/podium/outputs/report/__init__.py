@@ -6,10 +6,10 @@ import base64
 import hashlib
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podium.data.errors import count
-from podium.data.files import write_text
+from podium.data.files import GENERATOR, check_output, write_output
 from podium.outputs.answer import answer
 from podium.outputs.display import shorten
 from podium.outputs.insights import Insights, insights_of
@@ -44,11 +44,10 @@ CONTENTS = {
 }  # fmt: skip
 
 
-def write_report(
-    result: Comparison, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None
-) -> Path:
-    """Write the page, whole or not at all."""
-    return write_text(path, page(result, command=command, source=source, difference=difference))
+def write_report(result: Comparison, path: str | Path, *, overwrite: bool = False, **options: Any) -> Path:
+    """Write the page, whole or not at all; `overwrite` also replaces a file that is not a report of podium."""
+    check_output(path, overwrite=overwrite)
+    return write_output(path, page(result, **options), overwrite=overwrite)
 
 
 def page(result: Comparison, *, command: str = "", source: str = "", difference: float | None = None) -> str:
@@ -67,6 +66,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
+        tag("meta", name="generator", content=GENERATOR),
         tag("meta", http_equiv="Content-Security-Policy", content=CONTENT_SECURITY_POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
