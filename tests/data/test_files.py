@@ -105,7 +105,7 @@ def test_links_are_followed(tmp_path: Path):
     assert (there / "page.html").read_text() == PAGE + "again"
     assert os.listdir(there) == ["page.html"]
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(PodiumError, match="cannot write '.*loop'"):
+    with pytest.raises(PodiumError, match=r"cannot write '.*loop'"):
         check_output(tmp_path / "loop")
 
 
@@ -153,7 +153,7 @@ def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path):
         file.write("third")
     assert path.read_text() == "first second third"
     note_input(path)
-    with path.open("a") as file, pytest.raises(PodiumError, match="it is an input of this run, 'all.txt'"):
+    with path.open("a") as file, pytest.raises(PodiumError, match=r"it is an input of this run, 'all.txt'"):
         check_output(f"/dev/fd/{file.fileno()}", overwrite=True)
 
 
@@ -187,11 +187,11 @@ def test_a_folder_is_claimed_once(tmp_path: Path):
     (out / "index.html").write_text("podium's")
     claim_folder(out, ["tables", "index.html"])
     (out / MARK).unlink()
-    with pytest.raises(PodiumError, match="already contains 'index.html', which podium did not write"):
+    with pytest.raises(PodiumError, match=r"already contains 'index.html', which podium did not write"):
         claim_folder(out, ["tables", "index.html"])
     assert not (out / MARK).exists()
     claim_folder(out, ["tables", "index.html"], overwrite=True)
     claim_folder(out, ["tables", "index.html"])
     (tmp_path / "file").touch()
-    with pytest.raises(PodiumError, match="cannot write '.*file'"):
+    with pytest.raises(PodiumError, match=r"cannot write '.*file'"):
         claim_folder(tmp_path / "file", ["tables"])

@@ -10,8 +10,8 @@ from podium.data.spreadsheets import csv_text, safe_cell
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠a", "﹦1", "\ufeff=1", " =1", "\u200b=1",
-     "\xa0＝1", "=", "-1+1", "+1 or 2"],
+    ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠a", "﹦1", "\ufeff=1", " =1",
+     "\u200b=1", "\xa0＝1", "=", "-1+1", "+1 or 2"],
 )  # fmt: skip
 def test_what_looks_like_a_formula_becomes_a_text(text: str):
     assert safe_cell(text) == "'" + text
