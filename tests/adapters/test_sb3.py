@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import pickle
 import subprocess
 import sys
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +18,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import podium
+from podium.adapters.sb3 import load_model, trust
+from podium.adapters.sb3_files import Unusual, read_policy
 from podium.command.cli import main
 from podium.data.errors import PodiumError
 from podium.episodes import EpisodeLog, compare, log_proxy, record
 
 pytestmark = pytest.mark.heavy
-
-TRUST = "a model.zip runs code when it is loaded: use only files that you trust"
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,8 @@ def folder(models: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
     cart = gymnasium.make("CartPole-v1")
     for algorithm in (DQN, PPO):
         algorithm("MlpPolicy", cart, seed=1, device="cpu").save(folder / f"{algorithm.__name__}-cart.zip")
+    for path in folder.iterdir():
+        trust(path)
     return folder
 
 
@@ -251,9 +257,9 @@ def test_the_command_with_models(folder: Path, tmp_path: Path, capsys: pytest.Ca
     ("spec", "message", "hint"),
     [
         ("sb3:TRPO:model.zip", "unknown policy 'sb3:TRPO:model.zip'",
-         f"write sb3:ALGO:model.zip, with ALGO one of A2C, DDPG, DQN, PPO, SAC, TD3; {TRUST}."),
+         "write sb3:ALGO:model.zip, with ALGO one of A2C, DDPG, DQN, PPO, SAC, TD3."),
         ("sb3:PPO", "unknown policy 'sb3:PPO'",
-         f"write sb3:ALGO:model.zip, with ALGO one of A2C, DDPG, DQN, PPO, SAC, TD3; {TRUST}."),
+         "write sb3:ALGO:model.zip, with ALGO one of A2C, DDPG, DQN, PPO, SAC, TD3."),
         ("sb3:PPO:none.zip", "there is no file 'none.zip'", "check the path of the model."),
     ],
 )  # fmt: skip
@@ -265,15 +271,17 @@ def test_bad_specs(spec: str, message: str, hint: str) -> None:
 def test_a_file_that_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.zip").write_text("nothing")
+    trust("model.zip")
     with pytest.raises(PodiumError) as caught:
         podium.compare(podium.Log([0, 1], [0, 1], [0.0, 1.0]), {"p": "sb3:PPO:model.zip", "any": "uniform"})
     assert caught.value.message.startswith("model.zip cannot be loaded as a PPO model: ")
-    assert caught.value.hint == f"save it with model.save(path), and name the algorithm that trained it; {TRUST}."
+    assert caught.value.hint == "save it with model.save(path), and name the algorithm that trained it."
 
 
 def test_without_the_package_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.zip").write_text("")
+    trust("model.zip")
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     refused(
         "stable-baselines3 is not installed; loading an sb3: policy needs it",
@@ -299,3 +307,129 @@ def test_neither_import_nor_a_comparison_loads_torch(tmp_path: Path) -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+
+
+# --- files that run code -----------------------------------------------------------------------------------------
+
+
+class Touch:
+    """Pickled, this makes a file when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def poisoned(source: Path, target: Path, entry: str) -> Path:
+    """A copy of a model that makes the file `ran` beside it when its `entry` is unpickled."""
+    poison = Touch(target.parent / "ran")
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == entry:
+                content = pickle.dumps(poison, protocol=2)
+            elif name == "data":
+                data = json.loads(content)
+                if not entry.endswith(".pth"):
+                    data[entry] = {":type:": "x", ":serialized:": base64.b64encode(pickle.dumps(poison)).decode()}
+                content = json.dumps(data).encode()
+            new.writestr(name, content)
+    return target
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["policy_class", "policy_kwargs", "observation_space", "action_space", "lr_schedule", "extra", "policy.pth",
+     "pytorch_variables.pth", "policy.optimizer.pth"],
+)  # fmt: skip
+def test_no_code_runs_without_trust(
+    entry: str, folder: Path, rows: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = poisoned(folder / "PPO-cart.zip", tmp_path / "model.zip", entry)
+    log = podium.Log(rows, np.arange(40) % 2, rows[:, 0])
+    refused(
+        f"{str(model)!r} is not loaded: a Stable-Baselines3 file can run any code that was put into it",
+        f"if you know where it comes from, add --trust {model} (in Python: podium.adapters.sb3.trust({str(model)!r}), "
+        "or load the model yourself and give the object).",
+        lambda: podium.compare(log, {"p": f"sb3:PPO:{model}", "any": "uniform"}),
+    )
+    (tmp_path / "log.csv").write_text("episode,a,b,c,d,action,reward\n" + "0,1,2,3,4,0,1\n1,2,3,4,5,1,0\n" * 5)
+    command = ["compare", str(tmp_path / "log.csv"), "--policy", f"p=sb3:PPO:{model}", "--policy", "u=uniform"]
+    for episodes in ([], ["--episodes"]):
+        assert main([*command, *episodes, "--trust", str(folder / "PPO.zip")]) == 2
+        assert "--trust" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_no_prediction_needs_is_not_unpickled_at_all(folder: Path, rows: np.ndarray, tmp_path: Path) -> None:
+    """Even of a trusted file, podium reads only the parts that a policy consists of."""
+    from stable_baselines3 import PPO
+
+    observations = rows.astype(np.float32)
+    expected = PPO.load(folder / "PPO-cart.zip").predict(observations, deterministic=True)[0]
+    for entry in ("lr_schedule", "clip_range", "extra", "pytorch_variables.pth"):
+        trust(model := poisoned(folder / "PPO-cart.zip", tmp_path / f"{entry}.zip", entry))
+        assert_array_equal(load_model(f"sb3:PPO:{model}").predict(observations, deterministic=True)[0], expected)
+        assert not (tmp_path / "ran").exists(), entry
+
+
+def test_ordinary_models_are_read_without_unpickling(
+    models: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cloudpickle
+    import stable_baselines3
+
+    observations = np.random.default_rng(1).normal(0, 1, (20, 3)).astype(np.float32)
+    expected = {name: model.predict(observations, deterministic=True)[0] for name, model in models.items()}
+    monkeypatch.setattr(cloudpickle, "loads", lambda *_: pytest.fail("a pickle was loaded"))
+    monkeypatch.setattr(pickle, "loads", lambda *_: pytest.fail("a pickle was loaded"))
+    for name, model in models.items():
+        read = read_policy(folder / f"{name}.zip", getattr(stable_baselines3, name))
+        assert_array_equal(read.predict(observations, deterministic=True)[0], expected[name])
+        assert (read.action_space, read.observation_space) == (model.action_space, model.observation_space)
+
+
+def test_other_layers_and_spaces(tmp_path: Path, rows: np.ndarray) -> None:
+    """Layers of PyTorch are known; a class of one's own needs its pickle, which runs because the file is trusted."""
+    import gymnasium
+    import stable_baselines3
+    import torch
+    from stable_baselines3 import A2C, DQN
+
+    cart = gymnasium.make("CartPole-v1")
+    observations = rows.astype(np.float32)
+    wide = DQN("MlpPolicy", cart, policy_kwargs={"net_arch": [8, 4], "activation_fn": torch.nn.ELU}, device="cpu")
+    own = A2C(own_policy(), cart, device="cpu")
+    for model, known in ((wide, True), (own, False)):
+        model.save(path := tmp_path / f"{type(model).__name__}.zip")
+        trust(path)
+        loaded = load_model(f"sb3:{type(model).__name__}:{path}")
+        assert_array_equal(*(m.predict(observations, deterministic=True)[0] for m in (loaded, model)))
+        assert isinstance(loaded, torch.nn.Module) == known
+    with pytest.raises(Unusual, match="its policy is not one of Stable-Baselines3's own"):
+        read_policy(tmp_path / "A2C.zip", stable_baselines3.A2C)
+
+
+def own_policy() -> type:
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    class Own(ActorCriticPolicy):  # type: ignore[misc]
+        """A policy that Stable-Baselines3 does not have."""
+
+    return Own
+
+
+def test_the_command_trusts_the_file_that_it_is_told_to(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.csv").write_text("a,b,c,d,action,reward\n" + "1,2,3,4,0,1\n2,3,4,5,1,0\n" * 5)
+    (tmp_path / "model.zip").write_bytes((folder / "PPO-cart.zip").read_bytes())
+    log, model = str(tmp_path / "log.csv"), str(tmp_path / "model.zip")
+    policies = ["--policy", f"p=sb3:PPO:{model}", "--policy", "u=uniform"]
+    for command in ("compare", "evaluate", "states", "check", "spectrum"):
+        assert main([command, log, *policies]) == 2
+        assert f"--trust {model}" in capsys.readouterr().err
+    for command in ("compare", "evaluate", "states", "check", "spectrum"):
+        assert main([command, log, *policies, "--trust", f"{tmp_path}/../{tmp_path.name}/model.zip"]) == 0

@@ -1,25 +1,43 @@
 """Stable-Baselines3 models: loading them, and their choices on the states of a log.
 
-A model file holds pickled objects, which run code when they are loaded: load only files that you trust, and never a
-file that somebody uploads.
+A model file holds pickled objects, which can run any code when they are loaded. So a file is loaded only after
+`trust(path)`, and where it holds nothing unusual `sb3_files` reads it without unpickling even then.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.adapters.sb3_files import read_policy
 from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.files import note_input
 from podium.data.log import Log
 from podium.policies.drafts import Draft, Policy, read_actions
 
 ALGORITHMS = ("A2C", "DDPG", "DQN", "PPO", "SAC", "TD3")
-TRUST = "a model.zip runs code when it is loaded: use only files that you trust"
+TRUSTED: set[str] = set()  # real paths of files that may run code
+
+
+def trust(path: str | os.PathLike[str]) -> None:
+    """Allow a model file to be loaded, although it can run any code that was put into it.
+
+    >>> trust("missing.zip")
+    Traceback (most recent call last):
+    podium.data.errors.PodiumError: there is no file 'missing.zip'
+    <BLANKLINE>
+    Hint: check the path of the model.
+    """
+    if not Path(path).is_file():
+        raise PodiumError(f"there is no file {os.fspath(path)!r}", hint="check the path of the model.")
+    TRUSTED.add(os.path.realpath(path))
 
 
 def is_model(policy: Any) -> bool:
@@ -33,25 +51,35 @@ def is_discrete(space: Any) -> bool:
 
 
 def load_model(spec: str) -> Any:
-    """The model that `sb3:ALGO:model.zip` names."""
+    """The model that `sb3:ALGO:model.zip` names, if its file is trusted: a policy that can predict."""
     algorithm, _, path = spec.removeprefix("sb3:").partition(":")
     if algorithm.upper() not in ALGORITHMS or not path:
         raise PodiumError(
             f"unknown policy {spec!r}",
-            hint=f"write sb3:ALGO:model.zip, with ALGO one of {', '.join(ALGORITHMS)}; {TRUST}.",
+            hint=f"write sb3:ALGO:model.zip, with ALGO one of {', '.join(ALGORITHMS)}.",
         )
     if not Path(path).is_file():
         raise PodiumError(f"there is no file {path!r}", hint="check the path of the model.")
+    if os.path.realpath(path) not in TRUSTED:
+        raise PodiumError(
+            f"{path!r} is not loaded: a Stable-Baselines3 file can run any code that was put into it",
+            hint=f"if you know where it comes from, add --trust {shlex.quote(path)} (in Python: "
+            f"podium.adapters.sb3.trust({path!r}), or load the model yourself and give the object).",
+        )
+    note_input(path)
     try:
         import stable_baselines3
     except ImportError as error:
         raise MissingExtra("stable-baselines3", "rl", "loading an sb3: policy") from error
+    kind = getattr(stable_baselines3, algorithm.upper())
     try:
-        return getattr(stable_baselines3, algorithm.upper()).load(path, device="cpu")
+        with suppress(Exception):  # a file that is unusual, or older than this version
+            return read_policy(Path(path), kind)
+        return kind.load(path, device="cpu")
     except Exception as error:  # zip, pickle, torch and version troubles alike
         raise PodiumError(
             f"{Path(path).name} cannot be loaded as a {algorithm.upper()} model: {type(error).__name__}: {error}",
-            hint=f"save it with model.save(path), and name the algorithm that trained it; {TRUST}.",
+            hint="save it with model.save(path), and name the algorithm that trained it.",
         ) from error
 
 

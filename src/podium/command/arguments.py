@@ -44,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
 def log_options(add: Add) -> None:
     add("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
     add("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
+    add("--trust", action="append", metavar="FILE", help="let this sb3: model run the code in its file")
     add("--behavior", metavar="SPEC", help="the policy that chose the logged actions")
     add("--logged-by", action="append", metavar="NAME=SPEC", help="one of several policies that made the log")
     add("--logger", metavar="COL", help="which of them chose a row's action (default: logger)")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from podium.adapters.sb3 import trust
 from podium.command.arguments import build_parser
 from podium.command.options import (
     STEPS,
@@ -208,6 +209,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
 
 def run(options: argparse.Namespace) -> None:
     """Do what a command asks for."""
+    for path in getattr(options, "trust", None) or ():
+        trust(path)
     if options.run in COMMANDS:
         COMMANDS[options.run](options)
     else:
