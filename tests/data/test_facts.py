@@ -246,6 +246,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"policy": "new", "actions": "'c', 'd'"},
         "policy 'new' can play actions that the log's action space lacks: 'c', 'd'.",
     ),
+    "SPEC and column": (
+        {"policy": "new", "spec": "uniform"},
+        "policy 'new': 'uniform' is read as a SPEC, not as the log's column of that name; write column:uniform for the "
+        "column.",
+    ),
     "conflicting rows": (
         {"policy": "new", "rows": "3 rows"},
         "policy 'new' has different probabilities in rows of one (state, action) (3 rows): it depends on "

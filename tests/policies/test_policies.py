@@ -784,11 +784,63 @@ def test_unknown_specs(spec: str):
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
 
 
-def test_a_column_goes_before_a_spec():
-    log = Log.from_columns(
-        {"state": STATES, "action": ACTIONS, "reward": np.zeros(5), "uniform": LOGGED}, state="state"
+@pytest.mark.parametrize(
+    "spec", ["uniform", "logged", "constant:l", "sql:'l'", "table.csv", "rules_of_specs:rule", "column:other"]
+)
+def test_no_header_changes_what_a_spec_means(spec: str, folder: Path):
+    """Otherwise whoever writes the log's header decides which policies are compared."""
+    (folder / "table.csv").write_text("l,m,r\n" + "1,0,0\n" * 5)
+    (folder / "rules_of_specs.py").write_text("def rule(states):\n    return ['l'] * len(states)\n")
+    columns = {"state": STATES, "action": ACTIONS, "reward": np.zeros(5), "propensity": np.full(5, 0.5)}
+    columns["other"] = LOGGED
+    plain, sly = (
+        Log.from_columns({**columns, **more}, state="state", propensity="propensity")
+        for more in ({}, {spec: np.full(5, 0.125)})
     )
-    assert_array_equal(read("uniform", log).logged, LOGGED)
+    (found,) = resolve(spec, sly)[1].policies
+    assert_array_equal(found.logged, read(spec, plain).logged)
+    assert_array_equal(read(f"column:{spec}", sly).logged, np.full(5, 0.125))
+    warning = (
+        f"policy 'x': {spec!r} is read as a SPEC, not as the log's column of that name; write column:{spec} for the "
+        "column."
+    )
+    assert warning in resolve(spec, sly)[1].warnings
+
+
+def test_a_bare_name_is_a_column_where_it_has_no_other_meaning():
+    columns = {"state": STATES, "action": ACTIONS, "reward": np.zeros(5), "risk": LOGGED, "no_module_b:l": LOGGED}
+    log = Log.from_columns(columns, state="state")
+    for name in ("risk", "no_module_b:l"):
+        assert_array_equal(read(name, log).logged, LOGGED)
+
+
+def test_a_module_of_the_folder_does_not_open_the_folder_to_others(folder: Path):
+    """The folder holds files with the names of packages: they are not loaded, now or later."""
+    names = ("json", "colorsys", "xmlrpc", "skops")
+    for name in names:
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the folder was loaded')\n")
+    (folder / "near_c.py").write_text("answer = ['l'] * 5\n")
+    (folder / "rules_c.py").write_text(
+        "import json, colorsys\nimport near_c\ndef rule(states):\n    return near_c.answer\n"
+    )
+    before = list(sys.path)
+    assert_array_equal(read("rules_c:rule").logged, [1, 0, 1, 0, 0])
+    assert sys.path == before
+    for name in names:
+        refused(
+            f"cannot load the policy {name}:rule: {name!r} is in the current folder and also the name of another "
+            "module; rename the file",
+            "write package.module:object, with a module of the current folder or an installed one.",
+            lambda name=name: read(f"{name}:rule"),
+        )
+
+
+def test_a_column_does_not_stand_for_estimated_propensities():
+    columns = {"state": [0, 1] * 40, "action": ["l", "r"] * 40, "reward": np.arange(80.0)}
+    columns["estimate"] = np.full(80, 0.5)
+    log = Log.from_columns(columns, state="state")
+    assert log.with_behavior("estimate").knows == "estimated"
+    assert log.with_behavior("column:estimate").knows == "logged"
 
 
 # --- Policy ----------------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ SENTENCES: dict[str, str] = {
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
     # of policies
     "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",
+    "SPEC and column": "policy {policy!r}: {spec!r} is read as a SPEC, not as the log's column of that name; write "
+    "column:{spec} for the column.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
     # of estimated propensities

@@ -31,7 +31,7 @@ def draft_policy(name: str, policy: Any, log: Log) -> Draft:
 def stated(name: str, policy: Any, log: Log) -> Policy:
     """A policy in any form with its kind."""
     if isinstance(policy, str):
-        policy = Policy(policy, kind="column") if policy in log.columns else parse_spec(policy, log)
+        policy = parse_spec(policy, log)
     found: Policy = policy if isinstance(policy, Policy) else Policy(policy)
     return found if found.kind else replace(found, kind=guess_kind(name, found.source))
 

@@ -2,19 +2,27 @@
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · uniform · logged · sql:EXPRESSION ·
 package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
+
+A SPEC means the same for every log. The bare name of a column also names it, unless it has the form of a SPEC.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
 from podium.command.signals import Ended
 from podium.data.errors import PodiumError, needs
+from podium.data.facts import Fact
+from podium.data.files import note_input
 from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
@@ -24,19 +32,28 @@ FORMS = (
     "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops, "
     "sb3:ALGO:model.zip, vw:predictions.txt"
 )
+WORDS = ("uniform", "logged")
+PREFIXES = ("column", "constant", "sql", "vw")
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
+TABLES = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
 
 
 def parse_spec(spec: str, log: Log) -> Policy:
-    """The policy that a SPEC string names."""
-    if spec in ("uniform", "logged"):
-        return Policy(kind=spec)
+    """The policy that a SPEC string names, or else the column of that name."""
     head, _, rest = spec.partition(":")
-    if head in ("column", "constant", "sql") and rest:
+    if not is_spec(spec):
+        if spec in log.columns:
+            return Policy(spec, kind="column")
+        if is_member(spec):
+            return Policy(load_object(head, rest, "policy"))
+        raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
+    if spec in WORDS:
+        return Policy(kind=spec)
+    if head in ("column", "constant", "sql"):
         return Policy(rest, kind=head)
     if head == "sb3":
         return Policy(load_model(spec), kind="model")
-    if head == "vw" and rest:
+    if head == "vw":
         return Policy(vowpal.read_predictions(rest, log), kind="distribution")
     ending = Path(spec).suffix.lower()
     if ending in PICKLES:
@@ -46,15 +63,44 @@ def parse_spec(spec: str, log: Log) -> Policy:
         )
     if ending == ".skops":
         return Policy(load_skops(Path(spec)), kind="model")
-    if ending in (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS):
+    if ending in TABLES:
         texts = [h for h, c in log.state_columns.items() if c.dtype == object]
         columns = read_columns(spec)
         if texts and all(h in columns for h in texts):  # keys are read as the log reads them
             columns = read_columns(spec, texts)
         return Policy(ColumnTable(columns), kind="table")
-    if rest and all(part.isidentifier() for part in head.split(".")):
-        return Policy(load_object(head, rest, "policy"))
-    raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
+    return Policy(load_object(head, rest, "policy"))
+
+
+def is_spec(text: str) -> bool:
+    """Whether a text is a SPEC by its form, whatever columns a log has: no header can change what a SPEC means."""
+    head, _, rest = text.partition(":")
+    if text in WORDS or head == "sb3" or (head in PREFIXES and rest):
+        return True
+    if Path(text).suffix.lower() in (*PICKLES, ".skops", *TABLES):
+        return True
+    return is_member(text) and is_module(head.partition(".")[0])
+
+
+def is_member(text: str) -> bool:
+    """Whether a text has the form package.module:object."""
+    head, _, rest = text.partition(":")
+    return bool(rest) and all(part.isidentifier() for part in head.split("."))
+
+
+def is_module(top: str) -> bool:
+    """Whether there is a module of this name, here or installed; a mere folder is not enough."""
+    found = sys.modules.get(top) or PathFinder.find_spec(top, [os.curdir, *sys.path])
+    return found is not None and getattr(found, "origin", "") is not None
+
+
+def shadowed_columns(policies: Mapping[str, Any], columns: Collection[str]) -> list[Fact]:
+    """Warnings of columns that bear the name of a SPEC that was given."""
+    return [
+        Fact("SPEC and column", policy=name, spec=spec)
+        for name, spec in policies.items()
+        if isinstance(spec, str) and spec in columns and is_spec(spec)
+    ]
 
 
 def file_of(spec: str) -> str:
@@ -68,12 +114,9 @@ def file_of(spec: str) -> str:
 
 
 def load_object(module: str, name: str, what: str) -> Any:
-    """An object of an importable module, looked for in the current folder first."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    """An object of a module in the current folder, or of an installed one."""
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except Ended:
@@ -82,15 +125,52 @@ def load_object(module: str, name: str, what: str) -> Any:
         reason = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise PodiumError(
             f"cannot load the {what} {module}:{name}: {reason}",
-            hint="write package.module:object; modules are looked for in the current folder first.",
+            hint="write package.module:object, with a module of the current folder or an installed one.",
         ) from error
+    note_input(getattr(sys.modules.get(module), "__file__", None) or "")
     return found
+
+
+def import_module(module: str) -> ModuleType:
+    """Import a module of the current folder, or an installed one; the folder serves this one import.
+
+    While the module is loaded, it finds its neighbors in the folder, behind everything that is installed. Afterwards
+    the folder is no longer searched: a file called numpy.py in it never takes the place of a package.
+    """
+    top = module.partition(".")[0]
+    try:
+        here = str(Path.cwd())
+    except OSError:  # the folder was removed
+        return importlib.import_module(module)
+    others = [path for path in sys.path if (path or here) != here]
+    own = PathFinder.find_spec(top, [here])
+    if own is not None and own.origin is not None and is_elsewhere(top, here, others):
+        raise ImportError(f"{top!r} is in the current folder and also the name of another module; rename the file")
+    before = list(sys.path)
+    sys.path[:] = [*others, here]
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.path[:] = before
+
+
+def is_elsewhere(top: str, here: str, others: Sequence[str]) -> bool:
+    """Whether a name belongs to a module outside a folder: loaded, part of Python, or installed."""
+    loaded = sys.modules.get(top)
+    if loaded is not None:
+        return not str(getattr(loaded, "__file__", None) or "").startswith(here + os.sep)
+    if top in sys.stdlib_module_names:
+        return True
+    found = PathFinder.find_spec(top, others)
+    return found is not None and found.origin is not None
 
 
 def load_skops(path: Path) -> Any:
     """A scikit-learn model from a skops file, which cannot run code; types skops does not know are refused."""
     if not path.exists():
         raise PodiumError(f"there is no file {str(path)!r}", hint="check the path of the model.")
+    note_input(path)
     with needs("skops", "sklearn", "reading a .skops model"):
         from skops import io
     try:

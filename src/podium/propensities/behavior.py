@@ -22,7 +22,7 @@ def read_behavior(log: Log, behavior: Any, seed: int) -> tuple[dict[str, Any], F
     if isinstance(behavior, Loggers):
         return mixed(log, behavior), None
     estimated = None
-    asked = isinstance(behavior, str) and behavior not in log.columns and behavior.partition(":")[0] == "estimate"
+    asked = isinstance(behavior, str) and behavior.partition(":")[0] == "estimate"
     if asked or hasattr(behavior, "belief"):
         if log.propensities is not None:
             raise PodiumError(
