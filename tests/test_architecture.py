@@ -10,7 +10,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
-    "version", "command.signals",
+    "version", "command.start", "command.signals",
     "data", "data.errors", "data.columns", "data.coded", "data.facts", "data.files", "data.frames",
     "data.progress", "data.roles", "data.scratch", "data.shipped", "data.spreadsheets",
     "data.states", "outputs.markup", "outputs.display",

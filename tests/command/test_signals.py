@@ -103,3 +103,10 @@ def test_ctrl_c_while_podium_is_being_loaded(script: bool, tmp_path: Path):
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=30)
     assert (process.returncode, out, error) == (130, "", "podium: interrupted\n")
+
+
+def test_a_folder_does_not_lend_its_files_to_python_m_podium(tmp_path: Path):
+    for name in ("numpy", "json", "shtab"):
+        (tmp_path / f"{name}.py").write_text("print('a file of the folder was loaded')\n")
+    done = subprocess.run([*PYTHON, "--version"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"podium {podium.__version__}\n", "")

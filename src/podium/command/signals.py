@@ -1,25 +1,17 @@
-"""Signals that end a command: it cleans up, says so in one line, and exits with 128 + the signal's number.
-
-Only the standard library is imported here, and podium imports this module first, before anything that takes time.
-"""
+"""Signals that end a command: it cleans up, says so in one line, and exits with 128 + the signal's number."""
 
 from __future__ import annotations
 
 import math
-import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 # SIGHUP: the terminal was closed; SIGQUIT: Ctrl-\. Windows has neither.
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
-INTERRUPTED = 128 + signal.SIGINT
 GRACE = 3.0  # seconds for cleaning up before another signal counts
 
 
@@ -60,42 +52,3 @@ def ending_cleanly() -> Iterator[None]:
     finally:
         for number in heard:
             signal.signal(number, previous[number] if received < 0 else signal.SIG_IGN)
-
-
-def end_quietly_while_loading() -> None:
-    """Let Ctrl-C end the command without a traceback while its modules are still being loaded.
-
-    Only where this process is the command itself. There is nothing to clean up yet, and the modules of others do not
-    expect an exception in the middle of being loaded, so the process ends at once.
-    """
-    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end_at_once)
-
-
-def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    try:
-        os.write(2, b"podium: interrupted\n")
-    finally:
-        os._exit(INTERRUPTED)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise `KeyboardInterrupt` within; after it, the command's process only ends, undisturbed."""
-    loading = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is end_at_once
-    if loading:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        if loading:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def is_command() -> bool:
-    """Whether this process was started as `podium` or `python -m podium`."""
-    as_module = ("-m", "podium") in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
-    return as_module or Path(sys.argv[0] if sys.argv else "").stem == "podium"
-
-
-end_quietly_while_loading()
