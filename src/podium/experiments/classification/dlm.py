@@ -21,8 +21,7 @@ from podium.experiments.compiled import load_compiled
 def load_kernel() -> ModuleType:
     """The compiled kernel, loaded where it is used."""
     package = "podium.experiments.classification"
-    entries = ("train", "shuffle")
-    return load_compiled(f"{package}.kernel", entries, f"{package}.dlm:compile_kernel", "Direct Loss Minimization")
+    return load_compiled(f"{package}.kernel", "train", f"{package}.dlm:compile_kernel", "Direct Loss Minimization")
 
 
 def compile_kernel() -> None:

@@ -22,9 +22,8 @@ GENERATOR = "generator"
 @cache
 def load_kernel() -> ModuleType:
     """The compiled kernel, loaded where it is used."""
-    entries = ("run_tests", "run_given", "draw_test")
     package = "podium.experiments.synthetic"
-    return load_compiled(f"{package}.kernel", entries, f"{package}.cells:compile_kernel", "Example 1")
+    return load_compiled(f"{package}.kernel", "run_tests", f"{package}.cells:compile_kernel", "Example 1")
 
 
 def compile_kernel() -> None:
