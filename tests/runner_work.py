@@ -37,8 +37,10 @@ if __name__ == "__main__":
     import sys
     from pathlib import Path
 
+    from podium.command.signals import ending_cleanly
     from podium.experiments.runner import run_cells
 
     # The second half would take for ever, so that whoever interrupts is never too late.
     slow = [*cells(6, seconds=0.1), *cells(12, seconds=3600)[6:]]
-    run_cells(draw, slow, Path(sys.argv[1]), seed=5, workers=int(sys.argv[2]))
+    with ending_cleanly():
+        run_cells(draw, slow, Path(sys.argv[1]), seed=5, workers=int(sys.argv[2]))

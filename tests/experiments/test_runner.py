@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,47 @@ def test_what_is_finished_is_not_run_again_and_a_broken_file_is(tmp_path: Path) 
     after = contents(tmp_path)
     assert load(tmp_path, "cell-0")["numbers"].tolist() == [0, 0, 0]
     assert after["cell-1.npz"] == before["cell-1.npz"]
+
+
+def test_torn_and_foreign_cells_are_done_again(tmp_path: Path) -> None:
+    """What a crash of the machine, a full disk or another program may leave under the name of a cell."""
+    run_cells(work.draw, work.cells(8), tmp_path, seed=1, workers=1)
+    before = contents(tmp_path)
+    whole = before["cell-0.npz"]
+    end = whole.index(b"PK\x01\x02")  # of the numbers
+    torn = [b"", b"\0" * len(whole), whole[: len(whole) // 2], whole[:-1], whole[: end - 16] + bytes(16) + whole[end:]]
+    for i, content in enumerate([*torn, whole]):
+        (tmp_path / f"cell-{i}.npz").write_bytes(content)
+    np.savez(tmp_path / "cell-6.npz", other=np.zeros(3))
+    with zipfile.ZipFile(tmp_path / "cell-7.npz", "w") as archive:
+        archive.writestr("numbers.npy", b"nothing")
+    run_cells(work.draw, work.cells(8), tmp_path, seed=1, workers=1)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+@pytest.mark.platforms("linux", "darwin")
+def test_workers_end_with_their_parent(tmp_path: Path, how: str) -> None:
+    """Also where the parent alone is sent a signal, even one that gives it no time to tell them."""
+    command = [sys.executable, str(Path(work.__file__)), str(tmp_path), "2"]
+    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.glob("*.npz"))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.Signals[how])
+        process.wait(timeout=30)
+    deadline = time.monotonic() + 20
+    while living(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not living(process.pid), "workers live on without their parent"
+
+
+def living(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_chain_hands_results_on_and_resumes_in_its_middle(tmp_path: Path) -> None:

@@ -10,10 +10,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
+import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -92,7 +96,14 @@ def run_parallel(
     from joblib import delayed
 
     calls = [
-        delayed(run_chain)(work, chain, seed, folder if shared else None, last_before(chain, chains, folder))
+        delayed(run_chain_for)(
+            os.getpid() if shared else None,
+            work,
+            chain,
+            seed,
+            folder if shared else None,
+            last_before(chain, chains, folder),
+        )
         for chain in todo
     ]
     for results in parallel(calls):
@@ -117,6 +128,29 @@ def run_chain(
         else:
             save(folder, cell.name, before)
     return results
+
+
+def run_chain_for(parent: int | None, *arguments: Any) -> dict[str, Arrays]:
+    """Run a chain in a worker, which ends with the process that it works for."""
+    if parent is not None:
+        end_with(parent)
+    return run_chain(*arguments)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """Let this process end soon after its parent, even where that was killed and could not say so.
+
+    A process whose parent has ended gets another parent; on Windows it does not, and a worker stays until it has had
+    nothing to do for some minutes.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
@@ -189,10 +223,17 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / f"{name}.npz"
 
 
+def mark_of(name: str) -> bytes:
+    """What the file of a cell says of itself, in the comment of its archive."""
+    return f"podium {name}".encode()
+
+
 def save(folder: Path, name: str, arrays: Arrays) -> None:
     """Write the result of a cell, whole or not at all."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.comment = mark_of(name)
     write_bytes(path_of(folder, name), buffer.getvalue())
 
 
@@ -203,8 +244,12 @@ def load(folder: Path, name: str) -> Arrays:
 
 
 def is_finished(folder: Path, name: str) -> bool:
-    """Whether a cell has a result that can be read; a file that a crash of the machine broke is done again."""
-    return zipfile.is_zipfile(path_of(folder, name))
+    """Whether a cell has a result of its own, and a whole one; what a crash or a full disk left is done again."""
+    try:
+        with zipfile.ZipFile(path_of(folder, name)) as archive:
+            return archive.comment == mark_of(name) and bool(archive.namelist()) and archive.testzip() is None
+    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error):
+        return False
 
 
 def unfinished(chain: Sequence[Cell], folder: Path) -> Sequence[Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ from podium.estimates.estimators import LDE
 from podium.estimates.evaluate import evaluate
 from podium.experiments.calibration.families import FAMILIES
 from podium.experiments.calibration.peers import PEERS
+from podium.experiments.runner import end_with
 from podium.verdicts.pairs import pair_indices
 
 ROWS = (20, 50, 100, 300, 1000)
@@ -97,14 +99,19 @@ def simulate(families: Iterable[str], rows: Sequence[int], logs: int, seed: int,
     with pool_of(workers) as pool:
         try:
             return list(counted(pool.map(run_one, tasks, chunksize=2), "calibration", len(tasks), "logs"))
-        except KeyboardInterrupt:
+        except BaseException:  # an interruption waits for no log
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def pool_of(workers: int) -> ProcessPoolExecutor:
     """Fresh processes: a copy of this one would inherit locks of threads that it does not have."""
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=one_thread)
+    return ProcessPoolExecutor(workers, get_context("spawn"), initializer=prepare_worker, initargs=(os.getpid(),))
+
+
+def prepare_worker(parent: int) -> None:
+    end_with(parent)
+    one_thread()
 
 
 def one_thread() -> None:
