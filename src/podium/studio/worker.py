@@ -13,6 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from podium.studio.disk import DISK_FULL, is_full_disk
+
 HINTS = {  # what the command calls an option, the page calls by its place
     "--text": "tick 'names' for that column in the step Columns, or correct those rows in the file.",
     "--actions": "choose one of the log's actions.",
@@ -28,20 +30,28 @@ def main(folder: Path, memory: int) -> int:
     limit(memory)
     threading.Thread(target=end_with_parent, daemon=True).start()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    from podium.data.errors import PodiumError
-
     try:
         TASKS[task["kind"]](task, folder)
         return 0
-    except PodiumError as error:
-        tell(error=own_names(error.message, task), hint=in_studio(own_names(error.hint, task)))
-    except MemoryError:
-        tell(error="this needs more memory than a job may use", hint="use fewer rows or columns.")
-    except RecursionError:
-        tell(error="the file is nested too deeply", hint="give numbers and texts.")
     except Exception as error:
-        tell(error=f"the file could not be worked on ({type(error).__name__})", hint="check how it was written.")
-    return 1
+        message, hint = words(error, task)
+        tell(error=message, hint=hint)
+        return 1
+
+
+def words(error: Exception, task: dict[str, Any]) -> tuple[str, str]:
+    """What to say of an error, and what to do about it."""
+    from podium.data.errors import PodiumError
+
+    if is_full_disk(error):
+        return DISK_FULL["message"], DISK_FULL["hint"]
+    if isinstance(error, PodiumError):
+        return own_names(error.message, task), in_studio(own_names(error.hint, task))
+    if isinstance(error, MemoryError):
+        return "this needs more memory than a job may use", "use fewer rows or columns."
+    if isinstance(error, RecursionError):
+        return "the file is nested too deeply", "give numbers and texts."
+    return f"the file could not be worked on ({type(error).__name__})", "check how it was written."
 
 
 def limit(memory: int) -> None:
