@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import podium.command.signals  # first: Ctrl-C may come while the command is still being loaded
 import podium.outputs.attached  # gives results their report and figures
 import podium.propensities.behavior  # noqa: F401 (lets logs read behavior policies)
 from podium.comparison.compare import compare, plan

@@ -7,8 +7,6 @@ Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); w
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 import shlex
 import sys
@@ -28,7 +26,8 @@ from podium.command.options import (
     recorded,
     refuse_options,
 )
-from podium.command.terminal import show, terminal_width
+from podium.command.signals import INTERRUPTED, Ended, ending_cleanly, interruptible
+from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan
@@ -42,25 +41,40 @@ from podium.outputs.display import printable, wrap
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; every error that a user can cause becomes a message, never a traceback."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a label that the terminal cannot show is no reason to stop
-        sys.stdout.reconfigure(errors="backslashreplace")
+    prepare_streams()
+    with interruptible():
+        try:
+            with ending_cleanly():
+                return answer(arguments)
+        except KeyboardInterrupt:
+            complain("interrupted")
+            return INTERRUPTED
+        except Ended as end:
+            complain(f"ended by {end.signal}")
+            return end.exit_code
+        finally:
+            settle_streams()
+
+
+def answer(arguments: Sequence[str] | None) -> int:
+    """Read the arguments, do what they ask for, and return the exit code."""
+    options = argparse.Namespace(exit_code=0)
     try:
-        options = build_parser().parse_args(arguments)
+        build_parser().parse_args(arguments, options)
         options.command = shlex.join(["podium", *(sys.argv[1:] if arguments is None else arguments)])
-        result = run(options)
+        run(options)
         sys.stdout.flush()
-        return result
+        return int(options.exit_code)
     except PodiumError as error:
         return complain(str(error))
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough
-        drop_output()
-        return 0
+        drop(sys.stdout)
+        return int(options.exit_code)
     except OSError as error:
-        drop_output()
-        return complain(f"cannot write the answer: {error.strerror}", "make room for it.")
+        drop(sys.stdout)
+        if error.filename is not None:
+            return complain(f"cannot use {error.filename!r}: {error.strerror}", "check the path and its permissions.")
+        return complain(f"cannot write the answer: {error.strerror or error}", "free some disk space.")
     except MemoryError:
         return complain("the log does not fit into memory", "use fewer rows or columns.")
     except Exception as error:
@@ -68,19 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         hint = "this is a fault of podium, not of your log; PODIUM_DEBUG=1 shows where it happened."
         return complain(printable(f"{type(error).__name__}: {error}"), hint)
-
-
-def complain(message: str, hint: str = "") -> int:
-    """Say what is wrong, and return the exit code for it."""
-    text = f"podium: {message}" + (f"\n\nHint: {hint}" if hint else "")
-    print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
-    return 2
-
-
-def drop_output() -> None:
-    """What is still to be written goes nowhere, so that Python does not complain at its end."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- commands that show one result -------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis:
 # --- commands that do more ---------------------------------------------------------------------------------------
 
 
-def run_compare(options: argparse.Namespace) -> int:
+def run_compare(options: argparse.Namespace) -> None:
     judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
     if options.episodes:
         from podium.episodes import compare as compare_recorded
@@ -149,6 +150,7 @@ def run_compare(options: argparse.Namespace) -> int:
         refuse_options(options, STEPS, "needs --episodes")
         result = compare(open_log(options), policies_of(options), **judged)
     gate = result.gate(options.gate) if options.gate is not None else None
+    options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:
         source = Path(options.log).name
         result.report(options.html, command=options.command, source=source, difference=options.difference)
@@ -158,52 +160,48 @@ def run_compare(options: argparse.Namespace) -> int:
             print("\n" + wrap(gate.sentence(), terminal_width(), ""))
         if options.html:
             print(f"\nReport: {options.html}")
-    return gate.exit_code if gate is not None else 0
 
 
-def run_demo(options: argparse.Namespace) -> int:
+def run_demo(options: argparse.Namespace) -> None:
     from podium.worlds.demo import run_demo as run
 
     run(Path(options.out), terminal_width())
-    return 0
 
 
-def run_studio(options: argparse.Namespace) -> int:
+def run_studio(options: argparse.Namespace) -> None:
     from podium.studio.server import ServerOptions, serve
 
     serve(ServerOptions(options.host, options.port, not options.no_browser, options.max_upload, options.max_rows))
-    return 0
 
 
-def run_completion(options: argparse.Namespace) -> int:
+def run_completion(options: argparse.Namespace) -> None:
     from podium.command.completion import completion_script
 
     print(completion_script(build_parser(), options.shell))
-    return 0
 
 
-def run_reproduce(options: argparse.Namespace) -> int:
+def run_reproduce(options: argparse.Namespace) -> None:
     from podium.command.experiments import reproduce
 
-    return reproduce(options)
+    reproduce(options)
 
 
 RESULTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "plan": find_plan, "evaluate": find_estimates, "spectrum": find_spectrum, "states": find_states,
     "check": find_diagnosis,
 }  # fmt: skip
-COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": run_demo, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,
     "completion": run_completion,
 }  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
-    """Do what a command asks for, and return its exit code."""
+def run(options: argparse.Namespace) -> None:
+    """Do what a command asks for."""
     if options.run in COMMANDS:
-        return COMMANDS[options.run](options)
-    show(RESULTS[options.run](options), options)
-    return 0
+        COMMANDS[options.run](options)
+    else:
+        show(RESULTS[options.run](options), options)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from podium.command.terminal import terminal_width
 from podium.outputs.display import Table
 
 
-def reproduce(options: argparse.Namespace) -> int:
+def reproduce(options: argparse.Namespace) -> None:
     """Run an experiment and say how printed and reproduced numbers agree, and where everything is."""
     folder, table, data = EXPERIMENTS[options.experiment](options)
     if table is not None:
@@ -19,7 +19,6 @@ def reproduce(options: argparse.Namespace) -> int:
     if data:
         print(f"\nData: {data}")
     print(f"\nWritten: {folder / 'index.html'} (open it in a browser), tables/, sweeps/, figures/, results.json")
-    return 0
 
 
 def reproduce_synthetic(options: argparse.Namespace) -> tuple[Path, Table | None, str]:

@@ -1,14 +1,65 @@
-"""What the command prints: results as JSON, or as tables that fit the terminal."""
+"""What the command prints: results as JSON, or as tables that fit the terminal; streams that fail do no harm."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
+
+from podium.outputs.display import printable
+
+# --- streams -----------------------------------------------------------------------------------------------------
+
+
+def prepare_streams() -> None:
+    """Streams that can be written to: a closed one leads nowhere; a label that it cannot show does not stop anything.
+
+    No file may take the place of a closed stream either, since whatever prints by number would write into that file.
+    """
+    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(nowhere, True)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before Python started
+            setattr(sys, name, os.fdopen(os.dup(nowhere), "w", encoding="utf-8", closefd=False))
+    os.close(nowhere)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def complain(message: str, hint: str = "") -> int:
+    """Say what is wrong, and return the exit code for it."""
+    text = f"podium: {message}" + (f"\n\nHint: {hint}" if hint else "")
+    try:
+        print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr, flush=True)
+    except OSError:  # the terminal was closed, or the disk is full
+        drop(sys.stderr)
+    return 2
+
+
+def settle_streams() -> None:
+    """Write what waits to be written; what cannot be written goes nowhere, so that Python ends without complaint."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            drop(stream)
+
+
+def drop(stream: TextIO) -> None:
+    """Let a stream lead nowhere from now on."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+# --- results -----------------------------------------------------------------------------------------------------
 
 
 def show(result: Any, options: argparse.Namespace, more: Mapping[str, Any] | None = None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, load_model
+from podium.command.signals import Ended
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, listed
 from podium.data.facts import Fact
@@ -62,7 +63,7 @@ class Actor:
             if hasattr(answer, "detach"):  # a torch tensor
                 answer = answer.detach().cpu().numpy()
             return np.asarray(answer, dtype=np.float64)
-        except PodiumError:
+        except (PodiumError, Ended):
             raise
         except (Exception, SystemExit) as error:
             shapes = " and ".join(str(x.shape) for x in arguments if isinstance(x, np.ndarray))

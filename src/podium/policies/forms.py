@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium.adapters.sb3 import read_model_choices
+from podium.command.signals import Ended
 from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
 from podium.data.errors import PodiumError, listed, show_value
 from podium.data.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
@@ -199,7 +200,7 @@ def call(name: str, function: Callable[[Any], Any], states: Any) -> Any:
         states = columns_to_frame(states.columns, "pandas")
     try:
         return function(states)
-    except PodiumError:
+    except (PodiumError, Ended):
         raise
     except (Exception, SystemExit) as error:
         raise PodiumError(

@@ -1,0 +1,101 @@
+"""Signals that end a command: it cleans up, says so in one line, and exits with 128 + the signal's number.
+
+Only the standard library is imported here, and podium imports this module first, before anything that takes time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+# SIGHUP: the terminal was closed; SIGQUIT: Ctrl-\. Windows has neither.
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+INTERRUPTED = 128 + signal.SIGINT
+GRACE = 3.0  # seconds for cleaning up before another signal counts
+
+
+class Ended(SystemExit):
+    """A signal ended this process; its exit code is 128 + the signal's number."""
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number
+        self.signal = signal.Signals(number).name
+        super().__init__(self.exit_code)
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Let SIGTERM, SIGHUP and SIGQUIT raise `Ended` within, so that every `finally` and every finalizer runs.
+
+    A signal that is ignored stays ignored (`nohup`). After the first one, cleaning up is left undisturbed for some
+    seconds (a group of processes is often sent two), and the end of the process altogether. In other threads than the
+    main one nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.getsignal(number) for number in ENDING}
+    heard = [number for number, handler in previous.items() if handler not in (signal.SIG_IGN, None)]
+    received = -math.inf
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        if time.monotonic() - received > GRACE:
+            received = time.monotonic()
+            raise Ended(number)
+
+    for number in heard:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, previous[number] if received < 0 else signal.SIG_IGN)
+
+
+def end_quietly_while_loading() -> None:
+    """Let Ctrl-C end the command without a traceback while its modules are still being loaded.
+
+    Only where this process is the command itself. There is nothing to clean up yet, and the modules of others do not
+    expect an exception in the middle of being loaded, so the process ends at once.
+    """
+    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end_at_once)
+
+
+def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    try:
+        os.write(2, b"podium: interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` within; after it, the command's process only ends, undisturbed."""
+    loading = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is end_at_once
+    if loading:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if loading:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def is_command() -> bool:
+    """Whether this process was started as `podium` or `python -m podium`."""
+    as_module = ("-m", "podium") in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
+    return as_module or Path(sys.argv[0] if sys.argv else "").stem == "podium"
+
+
+end_quietly_while_loading()
