@@ -59,7 +59,8 @@ class Job:
         path = self.folder / name
         if path.stat().st_size > MOST_OUTPUT:
             raise PodiumError(
-                f"what the job found takes more than {MOST_OUTPUT // MB} MB", hint="use fewer columns, or shorter texts."
+                f"what the job found takes more than {MOST_OUTPUT // MB} MB",
+                hint="use fewer columns, or shorter texts.",
             )
         return json.loads(path.read_text(encoding="utf-8"))
 

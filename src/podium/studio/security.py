@@ -96,9 +96,7 @@ def is_address(text: str, test: Callable[[ipaddress.IPv4Address | ipaddress.IPv6
 class Guard:
     """Stands before the application: lets a request in or refuses it, and makes a page of every error."""
 
-    def __init__(
-        self, app: ASGIApp, door: Door, rooms: Rooms, failed: Callable[[Scope, Exception], Response]
-    ) -> None:
+    def __init__(self, app: ASGIApp, door: Door, rooms: Rooms, failed: Callable[[Scope, Exception], Response]) -> None:
         self.app = app
         self.door = door
         self.rooms = rooms
