@@ -96,7 +96,7 @@ def write(folder: Path, name: str, content: Any) -> None:
 
 def inspect(task: dict[str, Any], folder: Path) -> None:
     """What the file holds, and which role each column seems to play."""
-    from podium.studio.guesses import group, guess, is_cost
+    from podium.studio.guesses import group, guess, is_cost, with_few_labels
     from podium.studio.reading import survey
 
     if task.get("example"):
@@ -107,7 +107,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
     tell(stage="Reading the file")
     facts = survey(Path(task["path"]), task["limits"])
     tell(stage="Looking at the columns")
-    guessed = guess(group(facts))
+    guessed = with_few_labels(guess(group(facts)))
     reward = next((f.header for f in guessed if f.role == "reward"), None)
     write(
         folder,
