@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -149,3 +150,34 @@ def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
     else:
         assert job.error is not None
         assert job.error["message"] == "the log has no column 'reward' for the reward"
+
+
+@pytest.mark.platforms("linux", "darwin")
+def test_a_worker_that_the_system_kills_is_explained(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = visitor.prepare()
+    usual = Job._follow
+
+    def killed(job: Job, process: Any) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        usual(job, process)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "_follow", killed)
+        page = visitor.post(workspace + "/compare")
+    assert page.status_code == 422
+    assert "this was ended by the system" in alerts(page)
+    assert visitor.compare(workspace).status_code == 200
+
+
+def test_a_log_is_removed_while_it_is_worked_on(visitor: Visitor, studio: Studio) -> None:
+    """Its process writes on for a moment; nothing of it may stay."""
+    workspace = visitor.prepare()
+    visitor.client.post(workspace + "/compare", data={"csrf": visitor.csrf}, follow_redirects=False)
+    forms = [threading.Thread(target=visitor.post, args=(workspace + "/forget",)) for _ in range(3)]
+    for form in forms:
+        form.start()
+    for form in forms:
+        form.join()
+    assert list(studio.rooms.folder.iterdir()) == []
+    assert visitor.get(workspace + "/answer").status_code == 404
