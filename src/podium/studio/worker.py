@@ -28,7 +28,7 @@ HINTS = {  # what the command calls an option, the page calls by its place
 
 def main(folder: Path, memory: int) -> int:
     limit(memory)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     try:
         TASKS[task["kind"]](task, folder)
@@ -65,6 +65,19 @@ def limit(memory: int) -> None:
 
 
 def end_with_parent() -> None:
+    """End when standard input closes, which it does when the studio ends, however that happens.
+
+    A thread waits for it. On Linux a signal ends the process too, also while one long call keeps all threads waiting.
+    """
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO, which ends a process
+
+
+def wait_for_parent() -> None:
     """Wait for standard input to close; read below Python's buffers, which would be locked when the process ends."""
     while os.read(0, 1024):
         pass
