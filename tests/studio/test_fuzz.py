@@ -37,8 +37,8 @@ texts = st.one_of(words, st.text(max_size=30))
 raw = st.one_of(st.binary(max_size=60), texts.map(lambda t: t.encode("utf-8", "surrogatepass")))
 parts = st.sampled_from(
     ["", "w", "upload", "example", "open", "health", "static", "studio.css", "columns", "policies", "compare",
-     "working", "status", "cancel", "answer", "answers", "1", "report", "result.json", "log", "..", ".", "%2e%2e", "%00",
-     "%ff", "%2f", "9" * 5000, "-1", "²", "WORKSPACE"]
+     "working", "status", "cancel", "answer", "answers", "1", "report", "result.json", "log", "..", "%2e%2e", "%00",
+     "%ff", ".", "%2f", "9" * 5000, "-1", "²", "WORKSPACE"]
 )  # fmt: skip
 paths = st.lists(st.one_of(parts, texts.map(lambda t: quote(t, errors="replace")[:300])), max_size=5).map(
     lambda found: "/" + "/".join(found)

@@ -73,6 +73,9 @@ class PromptConnection(H11Protocol):
         """Answer what is not HTTP, or too long, if the answer to this request has not begun yet."""
         page = self.refusal(400, "The studio could not read this request: it is broken, or its head is too long.")
         page.headers.update({**HEADERS, "Connection": "close"})
+        if self.cycle is not None and not self.cycle.response_complete:  # its own answer would come too late
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             head = h11.Response(status_code=page.status_code, headers=page.raw_headers, reason=b"Bad Request")
             for event in (head, h11.Data(data=bytes(page.body)), h11.EndOfMessage()):

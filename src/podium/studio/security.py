@@ -149,7 +149,7 @@ class Guard:
         length = headers.get("content-length", "")
         most = self.limits.upload_bytes if path.endswith(UPLOADS) else self.limits.form_bytes
         if length.isascii() and length.isdigit() and int(length[:20]) > most + AROUND:
-            raise HTTPException(413, too_large(most))
+            raise HTTPException(413, too_large(most, self.limits))
         scope["headers"] = [h for h in scope["headers"] if h[0] != b"range"]  # files are given whole
         return most
 
@@ -183,15 +183,15 @@ def measured(receive: Receive, most: int, limits: Limits) -> Receive:
         size += len(message.get("body", b""))
         whole = not message.get("more_body", False)
         if size > most + AROUND:
-            raise HTTPException(413, too_large(most))
+            raise HTTPException(413, too_large(most, limits))
         return message
 
     return receive_measured
 
 
-def too_large(most: int) -> str:
-    size = f"{most / 1024**2:g} MB"
-    return f"This is larger than the {size} that the studio takes; --max-upload allows more."
+def too_large(most: int, limits: Limits) -> str:
+    more = "; start it with --max-upload for more." if most == limits.upload_bytes else " for a form."
+    return f"This is larger than the {most / 1024**2:g} MB that the studio takes{more}"
 
 
 def right_token(given: str, wanted: str) -> bool:

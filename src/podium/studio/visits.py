@@ -44,9 +44,12 @@ class Studio:
         self.rooms = Rooms(limits)
         self.queue = Queue(limits)
         self.tickets: set[str] = set()
-        self.pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
+        templates = FileSystemLoader(HERE / "templates")
+        self.pages = Environment(loader=templates, autoescape=True, trim_blocks=True, auto_reload=False)
         self.pages.filters |= {"number": number, "percent": percent, "printable": lambda x: printable(str(x))}
         self.pages.globals |= {"version": VERSION, "questions": questions, "limits": limits}
+        for name in ("base.html", "error.html"):  # an error may be that no file can be opened
+            self.pages.get_template(name)
 
     def new_ticket(self) -> str:
         """A token that opens the studio once: for the browser's command line, which others on the machine can read."""
@@ -155,6 +158,10 @@ async def posted(request: Request, fields: int = 50) -> AsyncIterator[FormData]:
         form = await request.form(max_files=1, max_fields=fields, max_part_size=64 * 1024)
     except ValueError as error:  # a charset that does not fit, or half a character
         raise HTTPException(400, "This form could not be read.") from error
+    except HTTPException as error:
+        if error.status_code == 400:  # what Starlette found wrong
+            raise HTTPException(400, f"This form could not be read: {error.detail}") from error
+        raise
     try:
         if not right_token(str(form.get("csrf", "")), session_of(request).csrf):
             raise HTTPException(403, "This form is out of date. Go back, reload the page and try again.")
