@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -12,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from podium.studio import answer_pages, question_pages, start_pages
+from podium.studio.failures import report_callback
 from podium.studio.limits import Limits
 from podium.studio.security import Door, Guard
 from podium.studio.visits import HERE, Studio
@@ -52,6 +54,7 @@ def build_app(door: Door, limits: Limits | None = None) -> tuple[ASGIApp, Studio
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: report_callback(context))
         try:
             yield
         finally:

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from podium.studio.security import HEADERS
 
 HEAD_SECONDS = 10.0
-MOST = 100  # connections that are answered; twice as many are open at most
+MOST = 100  # connections at once
 MOST_HEAD = 64 * 1024  # bytes of a request before its body; a browser sends the cookies of every studio of the machine
 
 
@@ -32,10 +32,22 @@ class PromptConnection(H11Protocol):
         super().connection_made(transport)
         self._seen: tuple[RequestResponseCycle | None] | None = None
         self._unread, self._took = 0, False
+        self._since = self.loop.time()
         self._timer: asyncio.TimerHandle = self.loop.call_later(self.patience, self._look)
-        if len(self.connections) > 2 * self.most:
-            self.transport.abort()
-        elif len(self.connections) > self.most:
+        if len(self.connections) > self.most:
+            self._make_room()
+
+    @property
+    def waits(self) -> bool:
+        """Whether no request is being worked on."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest for a request; if all are at work, turn this one away."""
+        waiting = [c for c in self.connections if isinstance(c, PromptConnection) and c is not self and c.waits]
+        if waiting:
+            min(waiting, key=lambda c: c._since).transport.abort()
+        else:
             self.app = self.turn_away
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -48,8 +60,7 @@ class PromptConnection(H11Protocol):
 
     def _look(self) -> None:
         """Close a connection that works on no request, or whose client took nothing, since it was looked at before."""
-        cycle = self.cycle
-        waits = cycle is None or cycle.response_complete
+        cycle, waits = self.cycle, self.waits
         unread = self.transport.get_write_buffer_size()
         if unread and unread == self._unread and not self._took:
             self.transport.abort()

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
 from starlette.exceptions import HTTPException
 
@@ -59,6 +60,12 @@ def explain(error: Exception) -> Failure:
         f"Something happened that the studio did not expect (error {number}).",
         "Your logs are still here: go back and try again. The terminal in which the studio runs says more.",
     )
+
+
+def report_callback(context: Mapping[str, Any]) -> None:
+    """What went wrong outside any request, such as a connection that could not be accepted."""
+    error = context.get("exception")
+    report(secrets.token_hex(4), error if isinstance(error, Exception) else RuntimeError(context["message"]))
 
 
 def report(number: str, error: Exception) -> None:

@@ -13,6 +13,7 @@ import ipaddress
 import secrets
 import socket
 import time
+from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -126,10 +127,16 @@ class Guard:
             await self.app(scope, measured(receive, most, self.limits), send_guarded)
         except ClientDisconnect:
             pass  # somebody closed the page while it sent a file
+        except CancelledError:  # the server ends, and waits for no answer any more
+            await self.answer(HTTPException(503, "The studio is ending."), begun, scope, receive, send_guarded)
         except Exception as error:
-            page = self.failed(scope, error)
-            if not begun:  # half an answer is broken off
-                await page(scope, receive, send_guarded)
+            await self.answer(error, begun, scope, receive, send_guarded)
+
+    async def answer(self, error: Exception, begun: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say what went wrong; an answer that has begun is broken off."""
+        page = self.failed(scope, error)
+        if not begun:
+            await page(scope, receive, send)
 
     def admit(self, scope: Scope) -> int:
         """The most bytes that a request may bring, or an error; its session then stands in the scope."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import socket
@@ -62,8 +63,9 @@ def serve(options: ServerOptions) -> None:
         )
         if options.browser:
             webbrowser.open(address + studio.new_ticket())
+        logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # a broken form has its page
         config = uvicorn.Config(
-            app, http=with_pages(studio.failed), ws="none", lifespan="on", log_level="error", access_log=False,
+            app, http=with_pages(studio.failed), ws="none", lifespan="on", log_level="critical", access_log=False,
             proxy_headers=False, server_header=False, timeout_graceful_shutdown=3,
             h11_max_incomplete_event_size=MOST_HEAD,
         )  # fmt: skip
