@@ -54,8 +54,8 @@ EXPERIMENTS = [
     "calibration.real_trials", "calibration.__main__", "calibration",
 ]  # fmt: skip
 STUDIO = [
-    "limits", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
-    "downloads", "security", "visits", "start_pages", "question_pages", "answer_pages", "app", "connections",
+    "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
+    "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app", "connections",
     "server",
 ]  # fmt: skip
 

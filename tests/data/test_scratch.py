@@ -95,3 +95,19 @@ def test_a_forked_child_leaves_its_parents_folder(tmp_path: Path) -> None:
 def test_a_missing_parent_is_named(tmp_path: Path) -> None:
     with pytest.raises(PodiumError, match=r"there is no folder '.*nowhere' for temporary files"):
         Scratch("a", tmp_path / "nowhere")
+
+
+@pytest.mark.platforms("linux", "darwin")
+def test_a_folder_whose_removal_is_cut_short_holds_no_file_without_its_lock(tmp_path: Path) -> None:
+    """A process that is killed while it removes its folder: the lock goes last, so that the next one sweeps the rest."""
+    code = HOLD.replace(
+        "time.sleep(60)",
+        "import os; unlink = os.unlink\n"
+        "for i in range(50): (held.path / f'{i}').write_text('private')\n"
+        "os.unlink = lambda path, **rest: (unlink(path, **rest), os._exit(9) if 'lock' in str(path) else None)\n"
+        "held.close()",
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL).returncode == 9
+    with Scratch("a", tmp_path):
+        pass
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []

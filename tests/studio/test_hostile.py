@@ -232,7 +232,7 @@ def test_a_name_never_becomes_a_path_or_a_header(visitor: Visitor, studio: Studi
     page = visitor.upload(name, "x,action,reward\n1,a,2\n2,b,1\n1,a,3\n")
     assert page.status_code == 200, alerts(page)
     files = {p.name for p in studio.rooms.folder.rglob("*") if p.is_file()}
-    assert files == {"log.csv", "task.json", "inspected.json"}
+    assert files == {"log.csv"}
     answer = visitor.get(place(page) + "/log")
     assert "set-cookie" not in answer.headers
     assert "\r" not in answer.headers["content-disposition"]

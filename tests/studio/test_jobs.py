@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -100,21 +101,30 @@ def test_a_job_ends_when_it_needs_too_much_memory() -> None:
     studio.close()
 
 
-def test_a_job_never_outlives_the_studio(tmp_path: Path) -> None:
-    """The worker of a studio that was killed ends by itself."""
-    (tmp_path / "task.json").write_text("{}")
+HANGS = {"asleep": "time.sleep(60)", "in one long call": "re.match('(a+)+$', 'a' * 60 + 'b')"}
+
+
+@pytest.mark.parametrize("how", HANGS)
+def test_a_job_never_outlives_the_studio(tmp_path: Path, how: str) -> None:
+    """The worker of a studio that was killed ends by itself, whatever it is doing."""
+    if how == "in one long call" and sys.platform != "linux":
+        how = "asleep"
     code = (
-        "import sys, time; from pathlib import Path; from podium.studio import worker\n"
-        "worker.TASKS['sleep'] = lambda task, folder: (worker.tell(stage='here'), time.sleep(60))\n"
-        f"Path({str(tmp_path)!r}, 'task.json').write_text('{{\"kind\": \"sleep\"}}')\n"
+        "import re, sys, time; from pathlib import Path; from podium.studio import worker\n"
+        f"worker.TASKS['hang'] = lambda task, folder: (worker.tell(stage='here'), {HANGS[how]})\n"
+        f"Path({str(tmp_path)!r}, 'task.json').write_text('{{\"kind\": \"hang\"}}')\n"
         f"sys.exit(worker.main(Path({str(tmp_path)!r}), 2**32))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert b"here" in process.stdout.readline()
+        time.sleep(0.1)
         process.stdin.close()
-        assert process.wait(300) == 3
+        try:
+            assert process.wait(30) in (3, -getattr(signal, "SIGIO", 0))
+        finally:
+            process.kill()
 
 
 def test_too_many_jobs_are_turned_away(visitor: Visitor, studio: Studio) -> None:
@@ -149,3 +159,34 @@ def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
     else:
         assert job.error is not None
         assert job.error["message"] == "the log has no column 'reward' for the reward"
+
+
+@pytest.mark.platforms("linux", "darwin")
+def test_a_worker_that_the_system_kills_is_explained(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = visitor.prepare()
+    usual = Job._follow
+
+    def killed(job: Job, process: Any) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        usual(job, process)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "_follow", killed)
+        page = visitor.post(workspace + "/compare")
+    assert page.status_code == 422
+    assert "this was ended by the system" in alerts(page)
+    assert visitor.compare(workspace).status_code == 200
+
+
+def test_a_log_is_removed_while_it_is_worked_on(visitor: Visitor, studio: Studio) -> None:
+    """Its process writes on for a moment; nothing of it may stay."""
+    workspace = visitor.prepare()
+    visitor.client.post(workspace + "/compare", data={"csrf": visitor.csrf}, follow_redirects=False)
+    forms = [threading.Thread(target=visitor.post, args=(workspace + "/forget",)) for _ in range(3)]
+    for form in forms:
+        form.start()
+    for form in forms:
+        form.join()
+    assert list(studio.rooms.folder.iterdir()) == []
+    assert visitor.get(workspace + "/answer").status_code == 404

@@ -219,12 +219,13 @@ def test_uploads_are_limited_by_what_arrives_and_not_by_what_is_said() -> None:
 
 
 def test_files_lie_in_a_private_folder_that_goes_with_the_studio(visitor: Visitor, studio: Studio) -> None:
-    visitor.prepare("../../../escape.csv")
+    workspace = visitor.prepare("../../../escape.csv")
+    visitor.compare(workspace)
     folders = [p for p in (studio.rooms.folder, *studio.rooms.folder.rglob("*")) if p.is_dir()]
-    assert len(folders) >= 3
+    assert len(folders) == 3
     assert {stat.S_IMODE(p.stat().st_mode) for p in folders} == {0o700}
     names = {p.name for p in studio.rooms.folder.rglob("*") if p.is_file()}
-    assert names == {"log.csv", "task.json", "inspected.json", "checked.json"}
+    assert names == {"log.csv", "task.json", "report.html", "result.json", "answer.json"}
     assert not list(Path().glob("**/escape.csv"))
     studio.close()
     assert not studio.rooms.folder.exists()
@@ -247,7 +248,7 @@ def test_a_body_that_stalls_is_given_up() -> None:
         await anyio.sleep_forever()
 
     async def read() -> None:
-        body = measured(receive, 100, 0.01)
+        body = measured(receive, 100, Limits(stall_seconds=0.01))
         assert (await body())["body"] == b"x"
         with pytest.raises(HTTPException, match="stopped coming"):
             await body()

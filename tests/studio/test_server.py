@@ -11,14 +11,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
+from studio_visitor import LOG
 
 from podium.command.cli import main
 from podium.studio.connections import PromptConnection
@@ -58,8 +60,29 @@ def ask(address: str, path: str | None = None, **headers: str) -> tuple[int, htt
         connection.close()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_studio_leaves_nothing(tmp_path: Path, number: int, code: int) -> None:
+def drop(address: str, cookie: str, content: bytes) -> int:
+    """Upload a log, and give the status of the answer."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
+    try:
+        connection.request("GET", "/", headers={"cookie": cookie})
+        csrf = re.findall(rb'name="csrf" value="([^"]+)"', connection.getresponse().read())[0]
+        body = (
+            b'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n%b\r\n'
+            b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n%b\r\n--b--\r\n'
+        ) % (csrf, content)
+        kind = "multipart/form-data; boundary=b"
+        headers = {"cookie": cookie, "origin": f"http://{parts.netloc}", "content-type": kind}
+        connection.request("POST", "/upload", body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.platforms("linux", "darwin")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
+def test_an_interrupted_studio_leaves_nothing(tmp_path: Path, name: str) -> None:
+    number = signal.Signals[name]
     with studio("--port", "0", folder=tmp_path) as (process, address):
         assert address.startswith("http://127.0.0.1:")
         status, headers = ask(address)
@@ -68,11 +91,65 @@ def test_an_interrupted_studio_leaves_nothing(tmp_path: Path, number: int, code:
         assert ask(address, "/", cookie=cookie)[0] == 200
         assert ask(address, "/")[0] == 403
         assert ask(address, "/", cookie=cookie, host="evil.example")[0] == 421
+        assert drop(address, cookie, LOG.encode()) == 303
         assert len(list(tmp_path.glob("podium-studio-*"))) == 1
         process.send_signal(number)
         _, errors = process.communicate(timeout=300)
-    assert process.returncode == code
+    assert process.returncode == 128 + number
     assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def drop_unanswered(address: str, content: bytes) -> None:
+    """Upload a log to a studio that is killed meanwhile."""
+    with suppress(OSError, http.client.HTTPException):
+        drop(address, ask(address)[1]["set-cookie"].partition(";")[0], content)
+
+
+@pytest.mark.platforms("linux")
+def test_the_next_studio_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    """Its worker ends by itself; the studio that is still running keeps its files."""
+    rows = LOG.split("\n", 1)[1]
+    with studio("--port", "0", folder=tmp_path) as (living, address), studio("--port", "0", folder=tmp_path) as killed:
+        cookie = ask(address)[1]["set-cookie"].partition(";")[0]
+        assert drop(address, cookie, LOG.encode()) == 303
+        process, other = killed
+        sent = threading.Thread(target=drop_unanswered, args=(other, (LOG + rows * 2000).encode()))
+        sent.start()
+        end = time.monotonic() + 300
+        while not (workers := children(process.pid)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        sent.join()
+        while any(map(is_running, workers)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert len(list(tmp_path.glob("podium-studio-*/logs/*/log.csv"))) == 2
+        with studio("--port", "0", folder=tmp_path) as (next_one, _):
+            assert len(list(tmp_path.glob("podium-studio-*"))) == 2
+            assert len(list(tmp_path.glob("podium-studio-*/logs/*/log.csv"))) == 1
+            assert ask(address, "/", cookie=cookie)[0] == 200
+            for one in (next_one, living):
+                one.send_signal(signal.SIGHUP)
+                one.communicate(timeout=300)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -82,7 +82,7 @@ def remove(folder: Path, lock: IO[bytes] | None, owner: int) -> None:
         return
     if fcntl is None and lock is not None:
         lock.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    clear(folder)
     if lock is not None:
         lock.close()
 
@@ -106,8 +106,20 @@ def remove_abandoned(folder: Path) -> None:
     """Remove a folder unless a living process holds its lock; a folder without a lock is not one of ours."""
     if fcntl is None:
         (folder / LOCK).unlink()  # fails while its process lives
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(folder)
         return
     with open(os.open(folder / LOCK, os.O_WRONLY | os.O_NOFOLLOW), "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(folder)
+
+
+def clear(folder: Path) -> None:
+    """Remove a folder, its lock last: if this process is killed meanwhile, the next one sweeps what is left."""
+    with suppress(OSError):
+        for path in [p for p in folder.iterdir() if p.name != LOCK]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        if all(p.name == LOCK for p in folder.iterdir()):
+            shutil.rmtree(folder, ignore_errors=True)

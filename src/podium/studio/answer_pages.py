@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -24,9 +25,9 @@ DOING = {"inspect": "Reading your file", "check": "Checking the log", "compare":
 
 async def compare(request: Request) -> Response:
     workspace = workspace_of(request)
-    if workspace.checked is None:
-        return go(place(workspace, "columns"))
     async with posted(request) as form:
+        if workspace.checked is None:
+            return go(place(workspace, "columns"))
         try:
             if "estimator" in form:
                 question = chosen_behavior(workspace.question, form, workspace.checked["propensities"])
@@ -99,7 +100,9 @@ async def take_log(request: Request) -> Response:
     if workspace.inspected is None:
         raise HTTPException(404, "This log could not be read.")
     headers = {"Content-Disposition": disposition(workspace.question.shown)}
-    return FileResponse(workspace.question.path, media_type="application/octet-stream", headers=headers)
+    path = workspace.question.path
+    kind = "application/octet-stream"
+    return FileResponse(path, media_type=kind, headers=headers, stat_result=os.stat(path))
 
 
 def disposition(name: str) -> str:

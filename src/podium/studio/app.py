@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from podium.studio import answer_pages, question_pages, start_pages
+from podium.studio.failures import report_callback
 from podium.studio.limits import Limits
 from podium.studio.security import Door, Guard
-from podium.studio.visits import HERE, Studio, studio_of
-
-
-async def show_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    headers = {"Connection": "close"} if error.status_code in (408, 413) else {}
-    page = studio_of(request).render(request, "error.html", error.status_code, message=error.detail)
-    page.headers.update(headers)
-    return page
-
+from podium.studio.visits import HERE, Studio
 
 ROUTES = [
     Route("/open", start_pages.open_studio),
@@ -45,10 +35,17 @@ ROUTES = [
     Route("/w/{workspace}/forget", start_pages.forget, methods=["POST"]),
     Route("/w/{workspace}/answer", answer_pages.answer),
     Route("/w/{workspace}/log", answer_pages.take_log),
-    Route("/w/{workspace}/answers/{number:int}/report", answer_pages.report),
-    Route("/w/{workspace}/answers/{number:int}/{file}", answer_pages.take),
+    Route("/w/{workspace}/answers/{number}/report", answer_pages.report),
+    Route("/w/{workspace}/answers/{number}/{file}", answer_pages.take),
     Mount("/static", StaticFiles(directory=HERE / "static")),
 ]
+
+
+class Application(Starlette):
+    """Routes alone: every error passes through to the guard, which makes a page of it."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return self.router
 
 
 def build_app(door: Door, limits: Limits | None = None) -> tuple[ASGIApp, Studio]:
@@ -57,11 +54,13 @@ def build_app(door: Door, limits: Limits | None = None) -> tuple[ASGIApp, Studio
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: report_callback(context))
         try:
             yield
         finally:
             await to_thread.run_sync(studio.close)
 
-    app = Starlette(routes=ROUTES, lifespan=lifespan, exception_handlers={HTTPException: show_error})
+    app = Application(routes=ROUTES, lifespan=lifespan)
+    app.router.redirect_slashes = False
     app.state.studio = studio
-    return Guard(app, door, studio.rooms, studio.limits), studio
+    return Guard(app, door, studio.rooms, studio.failed), studio

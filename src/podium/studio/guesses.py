@@ -15,6 +15,7 @@ from podium.outputs.display import printable
 SHOWN = 60  # characters of a cell
 FIRST = 8  # rows of the preview
 FEW = 50  # distinct values that are kept
+LABELS = 1_000_000  # characters of such values, of all columns together
 
 NAMES = {
     "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention"),
@@ -187,6 +188,19 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
         elif f.missing == f.rows:
             give(f.header, "ignore", "it is empty")
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
+
+
+def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
+    """Columns whose labels take up no more than `most` characters together: those with the longest lose them."""
+    sizes = sorted(((sum(map(len, f.labels)), i) for i, f in enumerate(facts)), reverse=True)
+    total = sum(size for size, _ in sizes)
+    found = list(facts)
+    for size, i in sizes:
+        if total <= most:
+            break
+        total -= size
+        found[i] = replace(found[i], labels=())
+    return found
 
 
 def may_be_policy(column: Mapping[str, Any], actions: set[str]) -> bool:

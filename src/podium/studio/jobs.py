@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import podium
-from podium.studio.limits import Limits
+from podium.data.errors import PodiumError
+from podium.studio.limits import MB, Limits
 
 GRACE = 2.0  # seconds between asking a process to end and ending it
-MOST_OUTPUT = 16 * 1024 * 1024
+MOST_OUTPUT = 16 * MB
 SOURCE = str(Path(podium.__file__).parents[1])
 
 
@@ -34,6 +35,7 @@ class Job:
         self.error: dict[str, str] | None = None
         self.started = time.monotonic()
         self.absorbed = False
+        self._begun = False
         self._process: subprocess.Popen[bytes] | None = None
         self.ended = threading.Event()
         self._lock = threading.Lock()
@@ -56,7 +58,10 @@ class Job:
         """One of the JSON files that the worker wrote."""
         path = self.folder / name
         if path.stat().st_size > MOST_OUTPUT:
-            raise ValueError(f"{name} is too large")
+            raise PodiumError(
+                f"what the job found takes more than {MOST_OUTPUT // MB} MB",
+                hint="use fewer columns, or shorter texts.",
+            )
         return json.loads(path.read_text(encoding="utf-8"))
 
     def cancel(self) -> None:
@@ -65,10 +70,10 @@ class Job:
             if self.finished or self.state == "cancelled":
                 return
             self.state = "cancelled"
+            if not self._begun:
+                self.ended.set()
             process = self._process
-        if process is None:
-            self.ended.set()
-        else:
+        if process is not None:
             end(process)
 
     def run(self) -> None:
@@ -76,6 +81,7 @@ class Job:
         with self._lock:
             if self.state == "cancelled":
                 return
+            self._begun = True
         process = start(self.folder, self.limits)  # may take a moment, in which the job can be cancelled
         with self._lock:
             self._process = process
@@ -99,6 +105,8 @@ class Job:
         for line in process.stdout:
             with contextlib.suppress(ValueError):
                 told = json.loads(line)
+                if not isinstance(told, dict):  # a library printed something
+                    continue
                 if "stage" in told:
                     self.stages.append(str(told["stage"]))
                 elif "error" in told:
@@ -190,14 +198,18 @@ class Queue:
         self._jobs: set[Job] = set()
         self._lock = threading.Lock()
 
-    def submit(self, job: Job) -> bool:
-        """Take a job on, or say that too many wait."""
+    def submit(self, job: Job, instead_of: Job | None = None) -> bool:
+        """Take a job on, or say that too many wait; the one that it replaces does not count."""
         with self._lock:
             self._jobs = {j for j in self._jobs if not j.finished}
-            if len(self._jobs) >= self.limits.jobs + self.limits.waiting_jobs:
+            if len(self._jobs - {instead_of}) >= self.limits.jobs + self.limits.waiting_jobs:
                 return False
             self._jobs.add(job)
-        threading.Thread(target=self._run, args=(job,), daemon=True).start()
+        try:
+            threading.Thread(target=self._run, args=(job,), daemon=True).start()
+        except RuntimeError:  # the system has no thread left
+            job.ended.set()
+            return False
         return True
 
     def _run(self, job: Job) -> None:
@@ -205,7 +217,9 @@ class Queue:
             try:
                 job.run()
             except OSError as error:
-                job.fail(f"no process could be started: {error}", "try again in a minute.")
+                job.fail(f"no process could be started: {error.strerror}", "try again in a minute.")
+            except Exception as error:
+                job.fail(f"the job ended unexpectedly ({type(error).__name__})", "try again in a minute.")
             finally:
                 job.ended.set()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from anyio import to_thread
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,6 +14,8 @@ from podium.data.errors import PodiumError
 from podium.studio import questions
 from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
 from podium.studio.guesses import may_be_policy
+from podium.studio.limits import Limits
+from podium.studio.questions import Question
 from podium.studio.uploads import clean_name, known_ending, store
 from podium.studio.visits import after, go, place, posted, studio_of, told, workspace_of
 from podium.studio.workspaces import Workspace
@@ -45,15 +48,15 @@ def show_columns(
 
 
 async def set_columns(request: Request) -> Response:
-    workspace = workspace_of(request)
-    if workspace.inspected is None:
-        return go(place(workspace, "columns"))
-    async with posted(request) as form:
+    workspace, limits = workspace_of(request), studio_of(request).limits
+    async with posted(request, fields=2 * limits.columns + 50) as form:
+        if workspace.inspected is None:
+            return go(place(workspace, "columns"))
         try:
             roles, texts = chosen_roles(workspace.question, form)
         except PodiumError as error:
             return show_columns(request, workspace, [error.message], 422)
-    problems = questions.role_problems(workspace.question, roles, studio_of(request).limits.policies)
+    problems = questions.role_problems(workspace.question, roles, limits.policies)
     workspace.question = questions.with_roles(workspace.question, roles, texts)
     workspace.checked = None
     if problems:
@@ -71,8 +74,8 @@ async def policies(request: Request) -> Response:
 
 
 def show_policies(request: Request, workspace: Workspace, error: PodiumError | None = None) -> Response:
-    assert workspace.inspected is not None
-    assert workspace.checked is not None
+    if workspace.inspected is None or workspace.checked is None:  # another page changed the columns meanwhile
+        return go(place(workspace, "columns"))
     used = {c.value for c in workspace.question.candidates if c.kind == "column"}
     used |= {h for h, role in workspace.question.roles.items() if role in questions.SINGLE}
     actions = set(workspace.checked["labels"])
@@ -92,33 +95,64 @@ def show_policies(request: Request, workspace: Workspace, error: PodiumError | N
 async def set_policies(request: Request) -> Response:
     """Add one policy, remove one, or say how propensities are had."""
     workspace = workspace_of(request)
-    if workspace.checked is None:
-        return go(place(workspace, "columns"))
-    question, limits = workspace.question, studio_of(request).limits
-    try:
-        async with posted(request) as form:
+    async with posted(request) as form:
+        if workspace.checked is None:
+            return go(place(workspace, "columns"))
+        try:
             if "behavior" in form:
-                question = chosen_behavior(question, form, workspace.checked["propensities"])
+                known = workspace.checked["propensities"]
+                workspace.question = chosen_behavior(workspace.question, form, known)
             elif "remove" in form:
-                question = replace(
-                    question, candidates=tuple(c for c in question.candidates if c.name != form["remove"])
-                )
+                remove_policy(workspace, str(form["remove"]))
             else:
-                file = form.get("file")
-                given = await keep_file(workspace, file) if isinstance(file, UploadFile) and file.filename else None
-                added = new_candidate(question, workspace.checked["labels"], form, given, limits)
-                question = replace(question, candidates=(*question.candidates, added))
-    except PodiumError as error:
-        return show_policies(request, workspace, error)
-    workspace.question = question
+                await add_policy(workspace, form, studio_of(request).limits)
+        except PodiumError as error:
+            return show_policies(request, workspace, error)
     return go(place(workspace, "policies"))
+
+
+def remove_policy(workspace: Workspace, name: str) -> None:
+    """Take a policy out, and its file with it."""
+    gone = [c for c in workspace.question.candidates if c.name == name]
+    left = tuple(c for c in workspace.question.candidates if c.name != name)
+    workspace.question = replace(workspace.question, candidates=left)
+    workspace.discard(*(Path(c.path).parent for c in gone if c.path))
+
+
+async def add_policy(workspace: Workspace, form: FormData, limits: Limits) -> None:
+    """Add the policy that a form names; a file that does not become one is not kept.
+
+    Other requests of the same person may change the workspace while the file is written, so that everything is looked
+    at after that.
+    """
+    file = form.get("file") if form.get("kind") == "file" else None
+    given = await keep_file(workspace, file) if isinstance(file, UploadFile) and file.filename else None
+    try:
+        if workspace.checked is None:
+            raise PodiumError("the columns were changed meanwhile", hint="choose the columns again.")
+        if given is not None:
+            refuse_taken_name(workspace.question, given[0])
+        added = new_candidate(workspace.question, workspace.checked["labels"], form, given, limits)
+    except BaseException:
+        if given is not None:
+            workspace.discard(Path(given[1]).parent)
+        raise
+    workspace.question = replace(workspace.question, candidates=(*workspace.question.candidates, added))
 
 
 async def keep_file(workspace: Workspace, file: UploadFile) -> tuple[str, str]:
     """What a policy's file is called, and where it is kept."""
     shown = clean_name(file.filename)
     ending = known_ending(shown)
-    taken = {workspace.question.shown, *(c.value for c in workspace.question.candidates if c.kind == "file")}
-    if shown in taken:
+    refuse_taken_name(workspace.question, shown)
+    folder = workspace.new_folder()
+    try:
+        return shown, str(await to_thread.run_sync(store, file, folder, "policy", ending))
+    except BaseException:
+        workspace.discard(folder)
+        raise
+
+
+def refuse_taken_name(question: Question, shown: str) -> None:
+    if shown in {question.shown, *(c.value for c in question.candidates if c.kind == "file")}:
         raise PodiumError(f"there is a file called {shown} already", hint="rename the file, so that each has its name.")
-    return shown, str(await to_thread.run_sync(store, file, workspace.new_folder(), "policy", ending))

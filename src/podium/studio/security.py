@@ -9,20 +9,20 @@ The studio listens on loopback, where every program and every open web page of t
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import secrets
 import socket
+import time
+from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from http.cookies import CookieError, SimpleCookie
 
 from anyio import fail_after
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.requests import ClientDisconnect, cookie_parser
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.studio.limits import Limits
@@ -45,6 +45,8 @@ HEADERS = {
 OPEN_PATHS = ("/open", "/health")  # and /static/: neither shows nor changes anything
 UPLOADS = ("/upload", "/policies")  # paths that end so take files
 SAFE = ("GET", "HEAD")
+AROUND = 64 * 1024  # bytes that surround a file in a form
+LOCKED = "Open the whole address that podium studio printed: it holds a token."
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,14 @@ def is_address(text: str, test: Callable[[ipaddress.IPv4Address | ipaddress.IPv6
 
 
 class Guard:
-    """Stands before the application: lets a request in, or answers it."""
+    """Stands before the application: lets a request in or refuses it, and makes a page of every error."""
 
-    def __init__(self, app: ASGIApp, door: Door, rooms: Rooms, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, door: Door, rooms: Rooms, failed: Callable[[Scope, Exception], Response]) -> None:
         self.app = app
         self.door = door
         self.rooms = rooms
-        self.limits = limits
+        self.limits = rooms.limits
+        self.failed = failed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -108,41 +111,54 @@ class Guard:
         if scope["type"] != "http":
             return
 
+        begun = False
+
         async def send_guarded(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = self.refuse(scope)
-        if refusal is not None:
-            await refusal(scope, receive, send_guarded)
-            return
-        most = self.limits.upload_bytes if scope["path"].endswith(UPLOADS) else self.limits.form_bytes
-        with contextlib.suppress(ClientDisconnect):  # somebody closed the page while it sent a file
-            await self.app(scope, measured(receive, most, self.limits.stall_seconds), send_guarded)
+        try:
+            most = self.admit(scope)
+            await self.app(scope, measured(receive, most, self.limits), send_guarded)
+        except ClientDisconnect:
+            pass  # somebody closed the page while it sent a file
+        except CancelledError:  # the server ends, and waits for no answer any more
+            await self.answer(HTTPException(503, "The studio is ending."), begun, scope, receive, send_guarded)
+        except Exception as error:
+            await self.answer(error, begun, scope, receive, send_guarded)
 
-    def refuse(self, scope: Scope) -> PlainTextResponse | None:
-        """The answer to a request that may not come in; otherwise its session stands in the scope."""
+    async def answer(self, error: Exception, begun: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say what went wrong; an answer that has begun is broken off."""
+        page = self.failed(scope, error)
+        if not begun:
+            await page(scope, receive, send)
+
+    def admit(self, scope: Scope) -> int:
+        """The most bytes that a request may bring, or an error; its session then stands in the scope."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.door.admits(hosts[0]):
-            return PlainTextResponse("This is not the address of the studio.", 421)
+            raise HTTPException(421, "This is not the address of the studio.")
         if scope["method"] not in (*SAFE, "POST"):
-            return PlainTextResponse("The studio knows GET and POST alone.", 405)
+            raise HTTPException(405, "The studio knows GET and POST alone.", {"Allow": "GET, HEAD, POST"})
         if scope["method"] == "POST" and not same_origin(headers, hosts[0]):
-            return PlainTextResponse("This request does not come from the studio's own pages.", 403)
+            raise HTTPException(403, "This request does not come from the studio's own pages.")
         path = scope["path"]
-        session = self.rooms.sessions.get(cookie_of(headers, self.door.cookie))
+        session = self.rooms.visit(cookie_parser(headers.get("cookie", "")).get(self.door.cookie, ""))
         scope["podium.session"] = session
         if session is None and path not in OPEN_PATHS and not path.startswith("/static/"):
-            return PlainTextResponse("Open the whole address that podium studio printed: it holds a token.", 403)
-        length = headers.get("content-length", "0")
+            raise HTTPException(403, LOCKED)
+        length = headers.get("content-length", "")
         most = self.limits.upload_bytes if path.endswith(UPLOADS) else self.limits.form_bytes
-        if length.isdigit() and int(length) > most + 64 * 1024:
-            return PlainTextResponse(too_large(most), 413, {"Connection": "close"})
-        return None
+        if length.isascii() and length.isdigit() and int(length[:20]) > most + AROUND:
+            raise HTTPException(413, too_large(most, self.limits))
+        scope["headers"] = [h for h in scope["headers"] if h[0] != b"range"]  # files are given whole
+        return most
 
 
 def same_origin(headers: Headers, host: str) -> bool:
@@ -158,39 +174,32 @@ def same_origin(headers: Headers, host: str) -> bool:
     return origin == f"http://{host}" or (origin == "null" and site == "same-origin")
 
 
-def cookie_of(headers: Headers, name: str) -> str:
-    jar = SimpleCookie()
-    try:
-        jar.load(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    return jar[name].value if name in jar else ""
-
-
-def measured(receive: Receive, most: int, patience: float) -> Receive:
-    """The request's body, which ends with an error where it stalls or grows too large, whatever its headers said."""
-    size, whole = 0, False
+def measured(receive: Receive, most: int, limits: Limits) -> Receive:
+    """The request's body, which ends with an error where it stalls, drips or grows too large, whatever it announced."""
+    size, whole, begin = 0, False, time.monotonic()
 
     async def receive_measured() -> Message:
         nonlocal size, whole
+        left = limits.stall_seconds + size / limits.slowest_bytes - (time.monotonic() - begin)
         try:
-            with fail_after(None if whole else patience):
+            with fail_after(None if whole else max(0.0, min(left, limits.stall_seconds))):
                 message = await receive()
         except TimeoutError as error:
-            raise HTTPException(408, "The file stopped coming. Try again.") from error
+            late = {"Connection": "close"}
+            raise HTTPException(408, "The file stopped coming, or came too slowly. Try again.", late) from error
         size += len(message.get("body", b""))
         whole = not message.get("more_body", False)
-        if size > most + 64 * 1024:  # what surrounds a file in a form
-            raise HTTPException(413, too_large(most))
+        if size > most + AROUND:
+            raise HTTPException(413, too_large(most, limits))
         return message
 
     return receive_measured
 
 
-def too_large(most: int) -> str:
-    size = f"{most / 1024**2:g} MB"
-    return f"This is larger than the {size} that the studio takes; --max-upload allows more."
+def too_large(most: int, limits: Limits) -> str:
+    more = "; start it with --max-upload for more." if most == limits.upload_bytes else " for a form."
+    return f"This is larger than the {most / 1024**2:g} MB that the studio takes{more}"
 
 
 def right_token(given: str, wanted: str) -> bool:
-    return secrets.compare_digest(given.encode(), wanted.encode())
+    return secrets.compare_digest(given.encode(errors="backslashreplace"), wanted.encode())

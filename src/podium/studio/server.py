@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import socket
 import sys
 import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import NoReturn
 
+from podium.command.signals import ENDING
 from podium.data.errors import MissingExtra, PodiumError
 from podium.studio.limits import MB, Limits
 
@@ -34,7 +37,7 @@ def serve(options: ServerOptions) -> None:
         import uvicorn
 
         from podium.studio.app import build_app
-        from podium.studio.connections import PromptConnection
+        from podium.studio.connections import MOST_HEAD, with_pages
         from podium.studio.security import Door
     except ImportError as error:
         package = (error.name or "starlette").split(".")[0]
@@ -47,7 +50,6 @@ def serve(options: ServerOptions) -> None:
     limits = Limits(upload_bytes=options.max_upload * MB, rows=options.max_rows)
     app, studio = build_app(door, limits)
     address = f"http://{shown_host(host)}:{port}/open?token="
-    previous = signal.signal(signal.SIGTERM, leave)
     try:
         if not door.is_loopback:
             print(
@@ -61,19 +63,41 @@ def serve(options: ServerOptions) -> None:
         )
         if options.browser:
             webbrowser.open(address + studio.new_ticket())
+        logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # a broken form has its page
         config = uvicorn.Config(
-            app, http=PromptConnection, ws="none", lifespan="on", log_level="error", access_log=False,
-            proxy_headers=False, server_header=False, limit_concurrency=100, timeout_graceful_shutdown=3,
+            app, http=with_pages(studio.failed), ws="none", lifespan="on", log_level="critical", access_log=False,
+            proxy_headers=False, server_header=False, timeout_graceful_shutdown=3,
+            h11_max_incomplete_event_size=MOST_HEAD,
         )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listener])
+        server = uvicorn.Server(config)
+        with ending(lambda: setattr(server, "should_exit", True)):
+            server.run(sockets=[listener])
     finally:
         studio.close()
         listener.close()
-        signal.signal(signal.SIGTERM, previous)
 
 
-def leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+@contextmanager
+def ending(stop: Callable[[], None]) -> Iterator[None]:
+    """Let SIGHUP and SIGQUIT stop the server, as uvicorn lets SIGINT and SIGTERM, and take effect when it has stopped.
+
+    Raised in the middle of the event loop, they would tear the answers that are under way.
+    """
+    numbers = [n for n in ENDING if n != signal.SIGTERM and signal.getsignal(n) not in (signal.SIG_IGN, None)]
+    received: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        stop()
+
+    previous = {number: signal.signal(number, hear) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if received:
+        signal.raise_signal(received[0])
 
 
 def shown_host(host: str) -> str:

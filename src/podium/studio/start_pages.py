@@ -8,13 +8,14 @@ from typing import Any
 
 from anyio import to_thread
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.data.errors import PodiumError
-from podium.studio.security import right_token
+from podium.studio.security import LOCKED, right_token
 from podium.studio.uploads import clean_name, known_ending, store
-from podium.studio.visits import after, go, posted, session_of, studio_of, told, workspace_of
+from podium.studio.visits import Studio, after, go, posted, session_of, studio_of, told, workspace_of
 from podium.studio.workspaces import Workspace
 
 
@@ -29,7 +30,7 @@ async def open_studio(request: Request) -> Response:
     if given in studio.tickets:
         studio.tickets.discard(given)
     elif not right_token(given, studio.door.token):
-        return PlainTextResponse("Open the whole address that podium studio printed: it holds a token.", 403)
+        raise HTTPException(403, LOCKED)
     linked = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
     response: Response = studio.render(request, "open.html") if linked else go("/")
     if request.scope["podium.session"] is None:
@@ -47,35 +48,42 @@ async def start(request: Request) -> Response:
 
 
 async def upload(request: Request) -> Response:
-    studio = studio_of(request)
+    studio, session = studio_of(request), session_of(request)
     try:
+        studio.rooms.room_for(session)
         async with posted(request) as form:
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
                 raise PodiumError("choose a file first", hint="or start with the example.")
             shown = clean_name(file.filename)
             ending = known_ending(shown)
-            workspace = studio.rooms.open_workspace(session_of(request), shown)
-            path = await to_thread.run_sync(store, file, workspace.folder, "log", ending)
+            with studio.rooms.new_workspace(session, shown) as workspace:
+                path = await to_thread.run_sync(store, file, workspace.folder, "log", ending)
+                inspect(studio, workspace, path)
     except PodiumError as error:
         return studio.render(request, "start.html", 422, error=told(error))
-    return await inspect(request, workspace, path)
+    return await after(request, workspace)
 
 
 async def example(request: Request) -> Response:
-    async with posted(request):
-        workspace = studio_of(request).rooms.open_workspace(session_of(request), "example.csv")
-    return await inspect(request, workspace, workspace.folder / "log.csv", example=True)
-
-
-async def inspect(request: Request, workspace: Workspace, path: Path, **more: Any) -> Response:
-    workspace.question = replace(workspace.question, path=str(path))
-    studio_of(request).begin(workspace, "inspect", {**workspace.question.task(), **more})
+    studio, session = studio_of(request), session_of(request)
+    try:
+        async with posted(request):
+            with studio.rooms.new_workspace(session, "example.csv") as workspace:
+                inspect(studio, workspace, workspace.folder / "log.csv", example=True)
+    except PodiumError as error:
+        return studio.render(request, "start.html", 422, error=told(error))
     return await after(request, workspace)
+
+
+def inspect(studio: Studio, workspace: Workspace, path: Path, **more: Any) -> None:
+    workspace.question = replace(workspace.question, path=str(path))
+    studio.begin(workspace, "inspect", {**workspace.question.task(), **more})
 
 
 async def forget(request: Request) -> Response:
     workspace = workspace_of(request)
     async with posted(request):
-        session_of(request).workspaces.pop(workspace.id).close()
+        session_of(request).workspaces.pop(workspace.id, None)
+    await to_thread.run_sync(workspace.close)
     return go("/")

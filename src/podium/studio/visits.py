@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +17,12 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Scope
 
 from podium.data.errors import PodiumError
 from podium.outputs.display import number, percent, printable
 from podium.studio import questions
+from podium.studio.failures import explain
 from podium.studio.jobs import Job, Queue
 from podium.studio.limits import Limits
 from podium.studio.security import Door, right_token
@@ -40,9 +44,12 @@ class Studio:
         self.rooms = Rooms(limits)
         self.queue = Queue(limits)
         self.tickets: set[str] = set()
-        self.pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
+        templates = FileSystemLoader(HERE / "templates")
+        self.pages = Environment(loader=templates, autoescape=True, trim_blocks=True, auto_reload=False)
         self.pages.filters |= {"number": number, "percent": percent, "printable": lambda x: printable(str(x))}
         self.pages.globals |= {"version": VERSION, "questions": questions, "limits": limits}
+        for name in ("base.html", "error.html"):  # an error may be that no file can be opened
+            self.pages.get_template(name)
 
     def new_ticket(self) -> str:
         """A token that opens the studio once: for the browser's command line, which others on the machine can read."""
@@ -55,20 +62,34 @@ class Studio:
         self.rooms.close()
 
     def render(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
-        session: Session | None = request.scope.get("podium.session")
+        return self.page(request.scope, name, status, **values)
+
+    def page(self, scope: Scope, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        session: Session | None = scope.get("podium.session")
         values = {"csrf": session.csrf if session else "", "session": session, **values}
         page = self.pages.get_template(name).render(values)
         return HTMLResponse(page.encode("utf-8", errors="backslashreplace"), status)  # data may hold half characters
 
+    def failed(self, scope: Scope, error: Exception) -> Response:
+        """The page that says what went wrong."""
+        failure = explain(error)
+        page = self.page(scope, "error.html", failure.status, failure=failure)
+        page.headers.update(failure.headers)
+        return page
+
     def begin(self, workspace: Workspace, kind: str, task: Mapping[str, Any]) -> None:
-        """Start a job of a workspace; the one before it ends."""
-        if workspace.job is not None:
-            workspace.job.cancel()
+        """Start a job of a workspace; the one before it ends, unless this one cannot be taken on."""
+        self.absorb(workspace)
+        before, folder = workspace.job, workspace.new_folder()
+        try:
+            job = Job(kind, folder, task, self.limits)
+            if not self.queue.submit(job, instead_of=before):
+                raise HTTPException(503, "The studio is busy with other comparisons; try again in a minute.")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         workspace.error = None
-        job = Job(kind, workspace.new_folder(), task, self.limits)
-        if not self.queue.submit(job):
-            raise HTTPException(503, "The studio is busy with other comparisons; try again in a minute.")
-        workspace.job, workspace.asked = job, workspace.question
+        workspace.start(job)
 
     def absorb(self, workspace: Workspace) -> None:
         """Take in what a finished job has found."""
@@ -80,12 +101,22 @@ class Studio:
             workspace.error = {"message": "You cancelled this.", "hint": "Nothing was lost: go on when you like."}
         elif job.state == "failed":
             workspace.error = job.error
-        elif job.kind == "inspect":
+        else:
+            try:
+                self.take_in(workspace, job)
+            except (OSError, ValueError, LookupError, TypeError) as error:
+                job.state, workspace.error = "failed", told(unreadable(error))
+        kept = any(answer.folder == job.folder for answer in workspace.answers)
+        workspace.discard(*([] if kept else [job.folder]))
+
+    def take_in(self, workspace: Workspace, job: Job) -> None:
+        """Read what the worker wrote; nothing of the workspace changes if that fails."""
+        if job.kind == "inspect":
             found = job.output("inspected.json")
-            workspace.inspected = found
             roles = questions.few_policies({c["header"]: c["role"] for c in found["columns"]}, self.limits.policies)
             question = replace(workspace.question, headers=tuple(found["headers"]), lower_is_better=found["cost"])
             workspace.question = questions.with_roles(question, roles, ())
+            workspace.inspected = found
         elif job.kind == "check":
             workspace.checked = job.output("checked.json")
             if workspace.checked["propensities"] != "none":
@@ -115,18 +146,28 @@ def workspace_of(request: Request) -> Workspace:
     workspace = session_of(request).workspaces.get(request.path_params["workspace"])
     if workspace is None:
         raise HTTPException(404, "There is no such log here. It may have been removed to make room for newer ones.")
+    workspace.used = time.monotonic()
     studio_of(request).absorb(workspace)
     return workspace
 
 
 @contextlib.asynccontextmanager
-async def posted(request: Request) -> AsyncIterator[FormData]:
+async def posted(request: Request, fields: int = 50) -> AsyncIterator[FormData]:
     """The form of a request, once its token is found right. Every POST comes through here."""
-    most = 2 * studio_of(request).limits.columns + 50
-    async with request.form(max_files=1, max_fields=most, max_part_size=64 * 1024) as form:
+    try:
+        form = await request.form(max_files=1, max_fields=fields, max_part_size=64 * 1024)
+    except ValueError as error:  # a charset that does not fit, or half a character
+        raise HTTPException(400, "This form could not be read.") from error
+    except HTTPException as error:
+        if error.status_code == 400:  # what Starlette found wrong
+            raise HTTPException(400, f"This form could not be read: {error.detail}") from error
+        raise
+    try:
         if not right_token(str(form.get("csrf", "")), session_of(request).csrf):
             raise HTTPException(403, "This form is out of date. Go back, reload the page and try again.")
         yield form
+    finally:
+        await form.close()
 
 
 def go(path: str) -> RedirectResponse:
@@ -153,6 +194,15 @@ def target(studio: Studio, workspace: Workspace) -> str:
     studio.absorb(workspace)
     page = (AFTER if job.state == "done" else BEFORE)[job.kind]
     return place(workspace, page) if page else place(workspace, "columns")
+
+
+def unreadable(error: Exception) -> PodiumError:
+    """What a worker left cannot be used: its file is gone, too large, or not what it should be."""
+    if isinstance(error, FileNotFoundError):
+        return PodiumError("the files of this job are gone", hint="something emptied the temporary folder; try again.")
+    if isinstance(error, PodiumError):
+        return error
+    return PodiumError("what the job found cannot be shown", hint="use fewer columns, or shorter texts.")
 
 
 def told(error: PodiumError) -> dict[str, str]:

@@ -13,6 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from podium.studio.disk import DISK_FULL, is_full_disk
+
 HINTS = {  # what the command calls an option, the page calls by its place
     "--text": "tick 'names' for that column in the step Columns, or correct those rows in the file.",
     "--actions": "choose one of the log's actions.",
@@ -26,22 +28,30 @@ HINTS = {  # what the command calls an option, the page calls by its place
 
 def main(folder: Path, memory: int) -> int:
     limit(memory)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    from podium.data.errors import PodiumError
-
     try:
         TASKS[task["kind"]](task, folder)
         return 0
-    except PodiumError as error:
-        tell(error=own_names(error.message, task), hint=in_studio(own_names(error.hint, task)))
-    except MemoryError:
-        tell(error="this needs more memory than a job may use", hint="use fewer rows or columns.")
-    except RecursionError:
-        tell(error="the file is nested too deeply", hint="give numbers and texts.")
     except Exception as error:
-        tell(error=f"the file could not be worked on ({type(error).__name__})", hint="check how it was written.")
-    return 1
+        message, hint = words(error, task)
+        tell(error=message, hint=hint)
+        return 1
+
+
+def words(error: Exception, task: dict[str, Any]) -> tuple[str, str]:
+    """What to say of an error, and what to do about it."""
+    from podium.data.errors import PodiumError
+
+    if is_full_disk(error):
+        return DISK_FULL["message"], DISK_FULL["hint"]
+    if isinstance(error, PodiumError):
+        return own_names(error.message, task), in_studio(own_names(error.hint, task))
+    if isinstance(error, MemoryError):
+        return "this needs more memory than a job may use", "use fewer rows or columns."
+    if isinstance(error, RecursionError):
+        return "the file is nested too deeply", "give numbers and texts."
+    return f"the file could not be worked on ({type(error).__name__})", "check how it was written."
 
 
 def limit(memory: int) -> None:
@@ -55,6 +65,19 @@ def limit(memory: int) -> None:
 
 
 def end_with_parent() -> None:
+    """End when standard input closes, which it does when the studio ends, however that happens.
+
+    A thread waits for it. On Linux a signal ends the process too, also while one long call keeps all threads waiting.
+    """
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO, which ends a process
+
+
+def wait_for_parent() -> None:
     """Wait for standard input to close; read below Python's buffers, which would be locked when the process ends."""
     while os.read(0, 1024):
         pass
@@ -86,7 +109,7 @@ def write(folder: Path, name: str, content: Any) -> None:
 
 def inspect(task: dict[str, Any], folder: Path) -> None:
     """What the file holds, and which role each column seems to play."""
-    from podium.studio.guesses import group, guess, is_cost
+    from podium.studio.guesses import group, guess, is_cost, with_few_labels
     from podium.studio.reading import survey
 
     if task.get("example"):
@@ -97,7 +120,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
     tell(stage="Reading the file")
     facts = survey(Path(task["path"]), task["limits"])
     tell(stage="Looking at the columns")
-    guessed = guess(group(facts))
+    guessed = with_few_labels(guess(group(facts)))
     reward = next((f.header for f in guessed if f.role == "reward"), None)
     write(
         folder,
