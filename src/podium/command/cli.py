@@ -28,8 +28,8 @@ from podium.command.options import (
     recorded,
     refuse_options,
 )
-from podium.command.signals import Ended, ending_cleanly
-from podium.command.start import INTERRUPTED, interruptible
+from podium.command.signals import Ended, ending_cleanly, interruptible
+from podium.command.start import INTERRUPTED
 from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
