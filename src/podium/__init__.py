@@ -3,11 +3,13 @@
 log -> policies -> estimate -> compare -> report
 """
 
+import podium.command.start  # first: it guards the loading of all others
+
+# isort: split
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import podium.command.start  # first: it guards the loading of all others
 import podium.outputs.attached  # gives results their report and figures
 import podium.propensities.behavior  # noqa: F401 (lets logs read behavior policies)
 from podium.comparison.compare import compare, plan

@@ -349,7 +349,7 @@ def test_too_little_memory(folder: Path, capsys: pytest.CaptureFixture[str], mon
 
     monkeypatch.setattr("podium.command.cli.compare", burst)
     assert main(["compare", "log.csv"]) == 2
-    expected = "podium: the log does not fit into memory\n\nHint: use fewer rows or columns.\n"
+    expected = "podium: there is not enough memory\n\nHint: use fewer rows, columns, policies or bootstrap draws.\n"
     assert capsys.readouterr() == ("", expected)
 
 

@@ -161,6 +161,8 @@ def test_an_open_descriptor_goes_on_where_it_is(tmp_path: Path):
     ("name", "reason"),
     [
         ("folder", "it is a folder"),
+        ("new/", "it is a folder"),
+        ("", "it is a folder"),
         ("missing/report.html", "No such file or directory"),
         ("file/report.html", "Not a directory"),
         ("x" * 300, "File name too long"),
@@ -172,7 +174,7 @@ def test_what_cannot_be_written_is_told_before_the_work(name: str, reason: str, 
     (tmp_path / "file").touch()
     for overwrite in (False, True):
         with pytest.raises(PodiumError, match=f"cannot write '.*': {reason}"):
-            check_output(tmp_path / name, overwrite=overwrite)
+            check_output(f"{tmp_path}/{name}", overwrite=overwrite)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 

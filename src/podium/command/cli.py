@@ -28,8 +28,8 @@ from podium.command.options import (
     recorded,
     refuse_options,
 )
-from podium.command.signals import Ended, ending_cleanly
-from podium.command.start import INTERRUPTED, interruptible
+from podium.command.signals import Ended, ending_cleanly, interruptible
+from podium.command.start import INTERRUPTED
 from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
@@ -80,7 +80,7 @@ def answer(arguments: Sequence[str] | None) -> int:
             return complain(f"cannot use {error.filename!r}: {error.strerror}", "check the path and its permissions.")
         return complain(f"cannot write the answer: {error.strerror or error}", "free some disk space.")
     except MemoryError:
-        return complain("the log does not fit into memory", "use fewer rows or columns.")
+        return complain("there is not enough memory", "use fewer rows, columns, policies or bootstrap draws.")
     except Exception as error:
         if os.environ.get("PODIUM_DEBUG"):
             raise
@@ -212,6 +212,8 @@ def run(options: argparse.Namespace) -> None:
     """Do what a command asks for."""
     for path in getattr(options, "trust", None) or ():
         trust(path)
+    if getattr(options, "out", None) == "":
+        raise PodiumError("the name of the folder is empty", hint="write --out . for the current folder.")
     if options.run in COMMANDS:
         COMMANDS[options.run](options)
     else:

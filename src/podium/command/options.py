@@ -21,6 +21,8 @@ STEPS = ("bounds", "horizon", "gamma")
 
 
 def open_log(options: argparse.Namespace) -> Log | ScannedLog:
+    if not options.log:
+        raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
     chosen = choose_engine(options.log, options.engine)
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}

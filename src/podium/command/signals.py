@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from podium.command.start import end_at_once
+
 # SIGHUP: the terminal was closed; SIGQUIT: Ctrl-\. Windows has neither.
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 GRACE = 3.0  # seconds for cleaning up before another signal counts
@@ -52,3 +54,16 @@ def ending_cleanly() -> Iterator[None]:
     finally:
         for number in heard:
             signal.signal(number, previous[number] if received < 0 else signal.SIG_IGN)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` within; after it, the command's process only ends, undisturbed."""
+    loading = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is end_at_once
+    if loading:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if loading:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

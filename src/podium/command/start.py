@@ -1,36 +1,23 @@
 """The first moments of the command, before anything that takes time is loaded: podium imports this module first.
 
-Only the standard library is imported here.
+Only what Python has loaded anyway is imported here, and `signal`.
 """
-
-from __future__ import annotations
 
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
 
 
 def is_command() -> bool:
     """Whether this process was started as `podium` or `python -m podium`."""
-    return is_module() or Path(sys.argv[0] if sys.argv else "").stem == "podium"
+    script = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
+    return is_module() or script == "podium"
 
 
 def is_module() -> bool:
     return ("-m", "podium") in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
-
-
-def leave_folder() -> None:
-    """Let `python -m podium` find packages where `podium` finds them, and not in the current folder first."""
-    if is_module() and not sys.flags.safe_path and sys.path and sys.path[0] == os.getcwd():
-        del sys.path[0]
 
 
 def end_quietly_while_loading() -> None:
@@ -43,26 +30,22 @@ def end_quietly_while_loading() -> None:
         signal.signal(signal.SIGINT, end_at_once)
 
 
-def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+def end_at_once(number: int, frame: object) -> None:
     try:
         os.write(2, b"podium: interrupted\n")
     finally:
         os._exit(INTERRUPTED)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise `KeyboardInterrupt` within; after it, the command's process only ends, undisturbed."""
-    loading = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is end_at_once
-    if loading:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+def leave_folder() -> None:
+    """Let `python -m podium` find packages where `podium` finds them, and not in the current folder first."""
     try:
-        yield
-    finally:
-        if loading:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        here = os.getcwd()
+    except OSError:  # it was removed
+        return
+    if is_module() and not sys.flags.safe_path and sys.path and sys.path[0] == here:
+        del sys.path[0]
 
 
-with suppress(OSError):  # the current folder may be gone
-    leave_folder()
 end_quietly_while_loading()
+leave_folder()

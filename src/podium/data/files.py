@@ -46,6 +46,8 @@ def note_input(path: AnyPath) -> None:
 def check_output(path: AnyPath, *, overwrite: bool = False) -> Path:
     """Refuse a file that cannot or must not be written, before the work that leads to it begins."""
     with explained(path):
+        if os.fspath(path).endswith(os.sep):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         refuse_input(path)
         target = Path(os.path.realpath(path))
         if descriptor_of(path) is None and is_replaced(target):

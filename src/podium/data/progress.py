@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
 
@@ -48,7 +48,7 @@ def watch_progress(label: str, total: int, done: Callable[[], int], stream: Text
     """For work that others do: a thread looks every now and then how much is `done`; the last line stays."""
     lines = Lines(label, total, "", stream or sys.stderr, before=done())
     if lines.before and lines.before < total:
-        print(f"{label}: {lines.before} of {total} are there already", file=lines.stream, flush=True)
+        lines.write(f"{label}: {lines.before} of {total} are there already\n")
     try:
         with meanwhile(lambda: lines.show(done()), lines.pause):
             yield
@@ -125,16 +125,16 @@ class Lines:
         self.last = time.monotonic()
         line = progress_line(self.label, done, self.total, self.last - self.start, self.of, self.before)
         terminal = self.stream.isatty()
-        print(
-            ("\r\x1b[2K" if terminal else "") + line,
-            end=end or ("" if terminal else "\n"),
-            file=self.stream,
-            flush=True,
-        )
+        self.write(("\r\x1b[2K" if terminal else "") + line + (end or ("" if terminal else "\n")))
 
     def wipe(self) -> None:
         if self.last is not None and self.stream.isatty():
-            print("\r\x1b[2K", end="", file=self.stream, flush=True)
+            self.write("\r\x1b[2K")
+
+    def write(self, text: str) -> None:
+        """Show a text; work does not stop because nobody can see how far it is."""
+        with suppress(OSError):
+            print(text, end="", file=self.stream, flush=True)
 
 
 def progress_line(label: str, done: int, total: int, seconds: float, of: str = "", before: int = 0) -> str:

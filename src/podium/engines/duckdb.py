@@ -37,6 +37,7 @@ KINDS = {
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
     "USMALLINT": "whole", "UINTEGER": "whole", "UBIGINT": "whole", "HUGEINT": "number", "UHUGEINT": "number",
 }  # fmt: skip
+MOST_THREADS = 1024  # DuckDB starts as many as it is told to
 
 
 @dataclass(eq=False)
@@ -82,6 +83,11 @@ class DuckEngine:
         if self.memory_limit is not None:
             config["memory_limit"] = self.memory_limit
         if self.threads is not None:
+            if not 1 <= self.threads <= MOST_THREADS:
+                raise PodiumError(
+                    f"threads must be a whole number from 1 to {MOST_THREADS}; it is {self.threads}",
+                    hint="leave it out to use every core.",
+                )
             config["threads"] = self.threads
         try:
             self.connection = duckdb.connect(":memory:", config=config)

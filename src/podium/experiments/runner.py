@@ -196,8 +196,9 @@ def count_workers(workers: int | None) -> int:
     return workers
 
 
-def check_start(seed: int, packages: Sequence[str], purpose: str) -> None:
-    """Refuse before anything runs what would be found out only later: a bad seed, a package that is missing."""
+def check_start(seed: int, workers: int | None, packages: Sequence[str], purpose: str) -> None:
+    """Refuse before anything is written what would be found out only later: bad numbers, a package that is missing."""
+    count_workers(workers)
     if seed < 0:
         raise PodiumError(f"seed must not be negative; it is {seed}", hint="use 0, 1, 2, ...")
     for package in packages:

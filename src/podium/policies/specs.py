@@ -90,7 +90,7 @@ def is_member(text: str) -> bool:
 
 def is_module(top: str) -> bool:
     """Whether there is a module of this name, here or installed; a mere folder is not enough."""
-    found = sys.modules.get(top) or PathFinder.find_spec(top, [os.curdir, *sys.path])
+    found = sys.modules.get(top) or PathFinder.find_spec(top, [*current_folder(), *sys.path])
     return found is not None and getattr(found, "origin", "") is not None
 
 
@@ -138,10 +138,10 @@ def import_module(module: str) -> ModuleType:
     the folder is no longer searched: a file called numpy.py in it never takes the place of a package.
     """
     top = module.partition(".")[0]
-    try:
-        here = str(Path.cwd())
-    except OSError:  # the folder was removed
+    folder = current_folder()
+    if not folder:
         return importlib.import_module(module)
+    (here,) = folder
     others = [path for path in sys.path if (path or here) != here]
     own = PathFinder.find_spec(top, [here])
     if own is not None and own.origin is not None and is_elsewhere(top, here, others):
@@ -153,6 +153,14 @@ def import_module(module: str) -> ModuleType:
         return importlib.import_module(module)
     finally:
         sys.path[:] = before
+
+
+def current_folder() -> list[str]:
+    """The current folder, unless it was removed."""
+    try:
+        return [str(Path.cwd())]
+    except OSError:
+        return []
 
 
 def is_elsewhere(top: str, here: str, others: Sequence[str]) -> bool:

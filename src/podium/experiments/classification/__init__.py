@@ -76,7 +76,7 @@ def reproduce(
         raise PodiumError(f"verdict logs must not be negative; they are {verdict_logs}", hint="use 0 for none.")
     if not datasets:
         raise PodiumError("no datasets are given", hint="leave datasets out for the paper's five.")
-    check_start(seed, ("numba", "matplotlib", "sklearn"), "Example 2")
+    check_start(seed, workers, ("numba", "matplotlib", "sklearn"), "Example 2")
     variants = variants_of(tuple(policies), ("program",) if replay else readings)
     plan = Plan(
         tuple(load_dataset(name, data_dir, download=download) for name in dict.fromkeys(datasets)),

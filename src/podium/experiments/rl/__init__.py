@@ -58,7 +58,7 @@ def reproduce(
     scheduler : address of a Dask scheduler whose workers run the cells
     overwrite : also replace files in the folder that podium did not write
     """
-    check_start(seed, ("joblib", "matplotlib"), "Example 3")
+    check_start(seed, workers, ("joblib", "matplotlib"), "Example 3")
     if sb3_defaults not in DEFAULTS:
         raise PodiumError(f"sb3_defaults must be 'paper' or 'current'; it is {sb3_defaults!r}", hint="use 'paper'.")
     seeds = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS

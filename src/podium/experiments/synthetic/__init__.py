@@ -58,7 +58,7 @@ def reproduce(
         raise PodiumError(
             "replay runs on this machine alone", hint="its cells follow each other; leave the scheduler out."
         )
-    check_start(seed, ("numba", "matplotlib"), "Example 1")
+    check_start(seed, workers, ("numba", "matplotlib"), "Example 1")
     plan = Plan(
         rewards=tuple(dict.fromkeys(rewards)),
         seed=seed,
