@@ -317,8 +317,7 @@ def test_who_reads_no_answer_loses_the_connection() -> None:
     with served(0.2, say_much) as address, socket.create_connection(address, timeout=300) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         time.sleep(1)
-        with pytest.raises(ConnectionResetError):
-            read_all(connection)
+        assert len(read_all(connection)) < 500 * 100_000
 
 
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01 what is this?\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000])
