@@ -98,7 +98,9 @@ class Studio:
             return
         job.absorbed = True
         if job.state == "cancelled":
-            workspace.error = {"message": "You cancelled this.", "hint": "Nothing was lost: go on when you like."}
+            unread = workspace.inspected is None
+            again = "Drop the file again to go on." if unread else "Nothing was lost: go on when you like."
+            workspace.error = {"message": "You cancelled this.", "hint": again}
         elif job.state == "failed":
             workspace.error = job.error
         else:
@@ -120,9 +122,10 @@ class Studio:
             workspace.question = questions.with_roles(question, roles, ())
             workspace.inspected = found
         elif job.kind == "check":
-            workspace.checked = job.output("checked.json")
-            if workspace.checked["propensities"] != "none":
+            checked = job.output("checked.json")
+            if checked["propensities"] != "none":
                 workspace.question = replace(workspace.question, behavior="")
+            workspace.checked = checked
         else:
             self.keep_answer(workspace, job)
 
