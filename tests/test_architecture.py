@@ -54,9 +54,9 @@ EXPERIMENTS = [
     "calibration.real_trials", "calibration.__main__", "calibration",
 ]  # fmt: skip
 STUDIO = [
-    "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices", "changes",
-    "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app", "connections",
-    "server",
+    "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices",
+    "changes", "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app",
+    "connections", "server",
 ]  # fmt: skip
 
 

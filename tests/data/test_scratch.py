@@ -99,7 +99,7 @@ def test_a_missing_parent_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.platforms("linux", "darwin")
 def test_a_folder_whose_removal_is_cut_short_holds_no_file_without_its_lock(tmp_path: Path) -> None:
-    """A process that is killed while it removes its folder: the lock goes last, so that the next one sweeps the rest."""
+    """A process that is killed while it removes its folder: the lock goes last, so the next one sweeps the rest."""
     code = HOLD.replace(
         "time.sleep(60)",
         "import os; unlink = os.unlink\n"

@@ -451,3 +451,30 @@ def test_a_comparison_that_is_turned_away_leaves_the_one_before(visitor: Visitor
     assert set(studio.rooms.folder.rglob("*")) == before
     studio.queue.limits = Limits()
     assert visitor.compare(workspace).status_code == 200
+
+
+def test_a_file_that_cannot_be_read_is_not_kept(visitor: Visitor, studio: Studio) -> None:
+    page = visitor.upload("a.csv", b"x,y\n")
+    assert page.status_code == 422
+    assert visitor.get(str(page.url)).status_code == 422  # the page still says why
+    assert list(studio.rooms.folder.iterdir()) == []
+    good = [visitor.prepare() for _ in range(studio.limits.workspaces - 1)]
+    for _ in range(3):
+        visitor.upload("a.csv", b"x,y\n")
+    assert [visitor.get(w + "/policies").status_code for w in good] == [200] * len(good)
+
+
+def test_the_start_page_lists_logs_whose_pages_nobody_has_seen(
+    visitor: Visitor, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visits, "PATIENCE", 0.0)
+    studio.queue._places.acquire()
+    studio.queue._places.acquire()
+    form = {"data": {"csrf": visitor.csrf}, "files": {"file": ("unseen.csv", LOG)}}
+    visitor.client.post("/upload", **form, follow_redirects=False)
+    (workspace,) = next(iter(studio.rooms.sessions.values())).workspaces.values()
+    assert f'href="/w/{workspace.id}/working"' in visitor.get("/").text
+    studio.queue._places.release(2)
+    assert workspace.job is not None
+    assert workspace.job.wait(300)
+    assert f'href="/w/{workspace.id}/columns"' in visitor.get("/").text

@@ -84,9 +84,11 @@ class Fuzzed(Visitor):
         return answer
 
     def check_nothing_is_left(self) -> None:
-        """Every folder belongs to a log that a session holds."""
+        """Every folder belongs to a log that a session holds, and that could be read."""
         held = [w for s in self.studio.rooms.sessions.values() for w in s.workspaces.values()]
-        assert set(self.studio.rooms.folder.iterdir()) == {w.folder for w in held}
+        for workspace in held:
+            self.studio.absorb(workspace)
+        assert set(self.studio.rooms.folder.iterdir()) == {w.folder for w in held if w.inspected}
         assert self.client.get("/health").text == "ok"
 
 
@@ -129,6 +131,8 @@ def test_odd_forms(fuzzed: Fuzzed) -> None:
     send()
 
 
+# Starlette leaves the temporary file of a part that never ends to the garbage collector, which closes and removes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_odd_multipart_bodies(fuzzed: Fuzzed) -> None:
     """Parts with odd heads, broken boundaries and charsets, cut at any place: what is refused leaves nothing."""
     disposition = st.one_of(

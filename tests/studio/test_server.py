@@ -205,19 +205,58 @@ def test_a_page_that_is_closed_while_it_sends_a_file_is_no_error(tmp_path: Path)
     assert "Traceback" not in errors
 
 
+def read_all(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(100_000), b""))
+
+
+def test_a_studio_that_ends_during_an_upload_says_so_and_keeps_nothing(tmp_path: Path) -> None:
+    with studio("--port", "0", folder=tmp_path) as (process, address):
+        parts = urlsplit(address)
+        cookie = ask(address)[1]["set-cookie"].partition(";")[0]
+        with socket.create_connection((parts.hostname, parts.port), timeout=300) as half:
+            half.sendall(
+                f"POST /upload HTTP/1.1\r\nHost: {parts.netloc}\r\nOrigin: http://{parts.netloc}\r\n"
+                f"Cookie: {cookie}\r\n"
+                "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5000000\r\n\r\n"
+                '--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'.encode()
+                + b"x" * 2_000_000
+            )
+            assert ask(address, "/", cookie=cookie)[0] == 200
+            process.send_signal(signal.SIGTERM)
+            page = read_all(half)
+        _, errors = process.communicate(timeout=300)
+    assert page.startswith(b"HTTP/1.1 503")
+    assert b"The studio is ending." in page
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+async def say_ok(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def say_much(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(500):
+        await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+
+
+async def say_after_the_body(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await say_ok(scope, receive, send)
+
+
 @contextmanager
-def served(patience: float) -> Iterator[tuple[str, int]]:
+def served(patience: float, app: Any = say_ok, most: int = 100) -> Iterator[tuple[str, int]]:
     """A server whose connections have little patience."""
 
     class Impatient(PromptConnection):
         pass
 
     Impatient.patience = patience
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
-
+    Impatient.most = most
     listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(app, http=Impatient, ws="none", lifespan="off", log_level="error", timeout_keep_alive=600)
     server = uvicorn.Server(config)
@@ -244,3 +283,59 @@ def test_who_sends_no_whole_request_loses_the_connection() -> None:
             connection.sendall(half)
             while connection.recv(1000):
                 pass
+
+
+def test_silent_connections_give_way_to_new_ones() -> None:
+    with served(600, most=5) as address:
+        silent = [socket.create_connection(address, timeout=300) for _ in range(20)]
+        with socket.create_connection(address, timeout=300) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        for one in silent:
+            one.close()
+
+
+def test_where_all_connections_are_at_work_a_new_one_is_turned_away() -> None:
+    half = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nx"
+    with served(600, say_after_the_body, most=3) as address:
+        busy = [socket.create_connection(address, timeout=300) for _ in range(3)]
+        for one in busy:
+            one.sendall(half)
+        time.sleep(0.2)
+        with socket.create_connection(address, timeout=300) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = connection.recv(5000)
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b"content-security-policy" in answer.lower()
+        for one in busy:
+            one.sendall(b"xxxx")
+            assert one.recv(1000).startswith(b"HTTP/1.1 200")
+            one.close()
+
+
+def test_who_reads_no_answer_loses_the_connection() -> None:
+    with served(0.2, say_much) as address, socket.create_connection(address, timeout=300) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(1)
+        assert len(read_all(connection)) < 500 * 100_000
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01 what is this?\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000])
+def test_what_is_not_http_is_answered_once(sent: bytes) -> None:
+    with served(600) as address, socket.create_connection(address, timeout=300) as connection:
+        connection.sendall(sent)
+        answer = connection.recv(5000)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"content-security-policy" in answer.lower()
+
+
+def test_a_body_that_breaks_is_answered_once(capsys: pytest.CaptureFixture[str], caplog: Any) -> None:
+    """Before the application answered, and after it did."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for app in (say_ok, say_after_the_body):
+        with served(600, app) as address, socket.create_connection(address, timeout=300) as connection:
+            connection.sendall(head + b"1\r\nx\r\nzz\r\n")
+            answer = read_all(connection)
+            assert answer.count(b"HTTP/1.1 ") == 1
+    assert not caplog.records
+    assert "Traceback" not in capsys.readouterr().err

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from podium.data.errors import PodiumError
 from podium.studio.security import LOCKED, right_token
 from podium.studio.uploads import clean_name, known_ending, store
-from podium.studio.visits import Studio, after, go, posted, session_of, studio_of, told, workspace_of
+from podium.studio.visits import Studio, after, go, look_after_logs, posted, session_of, studio_of, told, workspace_of
 from podium.studio.workspaces import Workspace
 
 
@@ -44,12 +44,14 @@ async def health(request: Request) -> Response:
 
 
 async def start(request: Request) -> Response:
+    look_after_logs(request)
     return studio_of(request).render(request, "start.html")
 
 
 async def upload(request: Request) -> Response:
     studio, session = studio_of(request), session_of(request)
     try:
+        look_after_logs(request)
         studio.rooms.room_for(session)
         async with posted(request) as form:
             file = form.get("file")
@@ -68,6 +70,7 @@ async def upload(request: Request) -> Response:
 async def example(request: Request) -> Response:
     studio, session = studio_of(request), session_of(request)
     try:
+        look_after_logs(request)
         async with posted(request):
             with studio.rooms.new_workspace(session, "example.csv") as workspace:
                 inspect(studio, workspace, workspace.folder / "log.csv", example=True)

@@ -98,7 +98,9 @@ class Studio:
             return
         job.absorbed = True
         if job.state == "cancelled":
-            workspace.error = {"message": "You cancelled this.", "hint": "Nothing was lost: go on when you like."}
+            unread = workspace.inspected is None
+            again = "Drop the file again to go on." if unread else "Nothing was lost: go on when you like."
+            workspace.error = {"message": "You cancelled this.", "hint": again}
         elif job.state == "failed":
             workspace.error = job.error
         else:
@@ -106,8 +108,10 @@ class Studio:
                 self.take_in(workspace, job)
             except (OSError, ValueError, LookupError, TypeError) as error:
                 job.state, workspace.error = "failed", told(unreadable(error))
-        kept = any(answer.folder == job.folder for answer in workspace.answers)
-        workspace.discard(*([] if kept else [job.folder]))
+        if workspace.inspected is None:  # nothing can be done with this file
+            workspace.discard(workspace.folder)
+        elif all(answer.folder != job.folder for answer in workspace.answers):
+            workspace.discard(job.folder)
 
     def take_in(self, workspace: Workspace, job: Job) -> None:
         """Read what the worker wrote; nothing of the workspace changes if that fails."""
@@ -118,9 +122,10 @@ class Studio:
             workspace.question = questions.with_roles(question, roles, ())
             workspace.inspected = found
         elif job.kind == "check":
-            workspace.checked = job.output("checked.json")
-            if workspace.checked["propensities"] != "none":
+            checked = job.output("checked.json")
+            if checked["propensities"] != "none":
                 workspace.question = replace(workspace.question, behavior="")
+            workspace.checked = checked
         else:
             self.keep_answer(workspace, job)
 
@@ -139,6 +144,12 @@ def studio_of(request: Request) -> Studio:
 def session_of(request: Request) -> Session:
     session: Session = request.scope["podium.session"]
     return session
+
+
+def look_after_logs(request: Request) -> None:
+    """Take in what the jobs of this session have found, also where nobody looked at their pages."""
+    for workspace in session_of(request).workspaces.values():
+        studio_of(request).absorb(workspace)
 
 
 def workspace_of(request: Request) -> Workspace:

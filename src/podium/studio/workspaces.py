@@ -175,7 +175,7 @@ class Rooms:
                     f"the studio works on {len(session.workspaces)} logs of yours already",
                     hint="wait until one of them is done, or cancel it, and drop this one again.",
                 )
-            return min(idle, key=lambda w: w.used)
+            return min(idle, key=lambda w: (w.inspected is not None, w.used))  # first what could not be read
         holders = [s for s in self.sessions.values() if s.workspaces]
         if len(holders) < self.limits.sessions:
             return None
