@@ -56,9 +56,7 @@ class Run:
                 kill(number)
             process.communicate()
 
-    def killed(
-        self, arguments: Sequence[str], number: signal.Signals, when: When, script: str | None = None
-    ) -> Ended:
+    def killed(self, arguments: Sequence[str], number: signal.Signals, when: When, script: str | None = None) -> Ended:
         """Run the command, and send it a signal as soon as `when` says so, unless it ended before."""
         with self.started(*arguments, script=script) as process:
             wait_for(lambda: process.poll() is not None or when(self))

@@ -59,7 +59,23 @@ JSON_VALUES = (
 RAW_JSON = ("NaN", "-Infinity", "1e400", "01", "+1", ".5", "'x'", "undefined", "1_000", "9" * 5000, "[" * 3000, "\x00")
 ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-32", "latin-1", "cp037")
 NEWLINES = ("\n", "\r\n", "\r", "\n\n", "\n \n", "\x0b", "\x85", "\u2028", "")
-BYTES = (b"\0", b"\xff", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b",", b";", b"\t", b"\\", b"\x1a", b"PAR1", b"\xc3", b"{", b"}")
+BYTES = (
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b'"',
+    b"\n",
+    b"\r",
+    b",",
+    b";",
+    b"\t",
+    b"\\",
+    b"\x1a",
+    b"PAR1",
+    b"\xc3",
+    b"{",
+    b"}",
+)
 PLACES = st.integers(0, 1 << 30)
 
 
@@ -107,7 +123,10 @@ def written(cell: str) -> str:
 @st.composite
 def odd_csv(draw: st.DrawFn, table: dict[str, list[Any]]) -> bytes:
     """A CSV file with a few odd cells, headers, rows, line ends or bytes."""
-    rows = [[written(name) for name in table], *([written(str(x)) for x in row] for row in zip(*table.values(), strict=True))]
+    rows = [
+        [written(name) for name in table],
+        *([written(str(x)) for x in row] for row in zip(*table.values(), strict=True)),
+    ]
     newline, separator, encoding, end = "\n", ",", "utf-8", "\n"
     for _ in range(draw(st.integers(0, 3))):
         kind = draw(st.integers(0, 12))

@@ -71,7 +71,9 @@ def write_log(folder: Path, rows: int = 400) -> bytes:
     action, x = rng.integers(0, 2, rows), rng.random(rows).round(3)
     columns = rng.integers(20, 60, rows), action, rng.normal(size=rows) + action, x, 1 - x, 1 - x, x
     lines = ["age,action,reward,propensity:a,propensity:b,pi_x:a,pi_x:b,pi_y:a,pi_y:b"]
-    lines += [f"{age},{'ab'[a]},{r:.4f},0.5,0.5," + ",".join(map(str, pi)) for age, a, r, *pi in zip(*columns, strict=True)]
+    lines += [
+        f"{age},{'ab'[a]},{r:.4f},0.5,0.5," + ",".join(map(str, pi)) for age, a, r, *pi in zip(*columns, strict=True)
+    ]
     (folder / "log.csv").write_text("\n".join(lines))
     return (folder / "log.csv").read_bytes()
 

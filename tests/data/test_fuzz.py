@@ -82,7 +82,8 @@ def explained(ending: str, memory: Outcome, duckdb: Outcome) -> bool:
     """Whether it is known that one engine reads such a file and the other does not."""
     said = ["" if isinstance(x, podium.Log) else x.message for x in (memory, duckdb)]
     return any(
-        ending == known and all(bool(text) == bool(rule) and re.search(rule, text) for rule, text in zip(rules, said, strict=True))
+        ending == known
+        and all(bool(text) == bool(rule) and re.search(rule, text) for rule, text in zip(rules, said, strict=True))
         for known, *rules in DIFFERENCES
     )
 
