@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -135,7 +135,5 @@ def wait_for(ready: Callable[[], bool], failure: str = "nothing happened") -> No
 
 
 def kill(number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(number, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

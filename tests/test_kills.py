@@ -17,7 +17,6 @@ import random
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -308,13 +307,13 @@ REPRODUCE = ("reproduce", "synthetic", "--quick", "--reward", "1.1", "--workers"
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, bytes]]:
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a run that nobody kills writes."""
     run = Run(tmp_path_factory.mktemp("whole") / "folder")
     run.folder.mkdir()
     ended = run.finished(*REPRODUCE, "out")
     assert ended.code == 0, ended.errors
-    yield contents(run.folder / "out")
+    return contents(run.folder / "out")
 
 
 @pytest.mark.slow

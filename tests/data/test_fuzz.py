@@ -60,10 +60,15 @@ def read(path: Path, engine: str) -> Outcome:
         finally:
             log.engine.close()
     except PodiumError as error:
-        assert error.message.strip()
-        assert error.hint.strip()
-        assert "Traceback" not in str(error)
-        return error
+        return checked(error)
+
+
+def checked(error: PodiumError) -> PodiumError:
+    """A refusal that says what is wrong and what to do."""
+    assert error.message.strip()
+    assert error.hint.strip()
+    assert "Traceback" not in str(error)
+    return error
 
 
 def rows(log: podium.Log) -> dict[str, list[Any]]:
@@ -108,8 +113,7 @@ def check_policy(ending: str, content: bytes, folder: Path) -> None:
         result = podium.compare(log, {"file": str(path), "now": "pi_now"})
         assert set(result.ranking) == {"file", "now"}
     except PodiumError as error:
-        assert error.message.strip()
-        assert error.hint.strip()
+        checked(error)
     assert path.read_bytes() == content
 
 
