@@ -47,9 +47,10 @@ CELLS = (
 )  # fmt: skip
 HEADERS = (
     "", " ", "action", "Action", "ACTION", "reward", "reward ", "time", "unit", "state", "pi_", "pi_:", "pi_new",
-    "PI_NEW", "pi_new:sms", "pi_new:call", "pi_x:a:b", "pi_x", "propensity:", "propensity:sms", "propensity:call", "x\ny",
-    '"', "'", "a;b", "podium row", "podium latest", "file_row_number", "filename", "rowid", "file_index", "SELECT",
-    "state[0]", "0", "a" * 5000, "é", "e\u0301", "\ufeffage", "\u200b", "a\0b", "*", "age:x", "a.b", "%", "{}", "\\",
+    "PI_NEW", "pi_new:sms", "pi_new:call", "pi_x:a:b", "pi_x", "propensity:", "propensity:sms", "propensity:call",
+    "x\ny", '"', "'", "a;b", "podium row", "podium latest", "file_row_number", "filename", "rowid", "file_index",
+    "SELECT", "state[0]", "0", "a" * 5000, "é", "e\u0301", "\ufeffage", "\u200b", "a\0b", "*", "age:x", "a.b", "%",
+    "{}", "\\",
 )  # fmt: skip
 JSON_VALUES = (
     None, True, False, 0, 1, -1, 2**63, 10**400, 1e308, 1e-320, 0.5, "", " ", "nan", "sms", "7", "a\0b", "\ud800", [],
