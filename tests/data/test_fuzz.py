@@ -35,7 +35,7 @@ DIFFERENCES = [
     ("csv jsonl parquet", "", r"(columns|names) '.*' and '.*' apart"),
     ("csv jsonl parquet", "", r"DuckDB needs the name '.*' for itself"),
     ("csv jsonl parquet", "", r"a column may not be called 'podium (row|latest)'"),
-    # In DuckDB a column of JSON that mixes kinds of values becomes a column of texts; lists and objects stay as they are.
+    # In DuckDB a column of JSON that mixes kinds of values becomes a column of texts; lists and objects may stay.
     ("jsonl", r"column '.*' mixes .* and ", ""),
     ("jsonl", r"column '.*' must not be missing", ""),
     ("jsonl", "", r"column '.*' must (be a number|be finite|hold numbers or texts|be a finite number)"),
@@ -87,9 +87,10 @@ def checked(error: PodiumError) -> PodiumError:
 
 
 def rows(log: podium.Log) -> dict[str, list[Any]]:
-    """All that a log was read as, numbers as floats."""
-    columns = {**log.columns, "the action space": log.action_space}
-    return {name: [same_number(x) for x in column] for name, column in columns.items()}
+    """What a log was read as, in the roles that its columns play, with numbers as floats."""
+    roles = {"action": log.actions, "reward": log.rewards, "propensity": log.propensities, "time": log.times}
+    columns = {**log.state_columns, **roles, "the action space": log.action_space}
+    return {name: [same_number(x) for x in column] for name, column in columns.items() if column is not None}
 
 
 def same_number(value: Any) -> Any:
