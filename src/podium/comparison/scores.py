@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from podium.data.arguments import checked, flag
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, refuse_rows
+from podium.data.errors import PodiumError, refuse_rows, shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,9 +76,9 @@ def score(true_values: ArrayLike, estimated_values: ArrayLike, ties: Literal["co
     >>> score([1, 2, 3], [7, 7, 7], ties="half")
     Score(0.5, pairs=3, inversions=0, ties=3)
     """
-    if ties not in ("correct", "half"):
+    if not isinstance(ties, str) or ties not in ("correct", "half"):
         raise PodiumError(
-            f"ties must be 'correct' or 'half'; it is {ties!r}",
+            f"ties must be 'correct' or 'half'; it is {shown(ties)}",
             hint="'correct' is the paper's rule, 'half' gives a constant estimate the score 0.5.",
         )
     true, estimated = checked(true_values, estimated_values)
@@ -117,6 +118,7 @@ def spearman(true_values: ArrayLike, estimated_values: ArrayLike) -> float:
     return 0.0 if is_constant(true) or is_constant(estimated) else float(spearmanr(true, estimated).statistic)
 
 
+@checked(normalized=flag, lower_is_better=flag)
 def regret(
     true_values: ArrayLike,
     estimated_values: ArrayLike,
@@ -150,7 +152,7 @@ def regret(
     true, estimated = checked(true_values, estimated_values)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= true.size:
         raise PodiumError(
-            f"k must be a whole number from 1 to {true.size}; it is {k!r}",
+            f"k must be a whole number from 1 to {true.size}; it is {shown(k)}",
             hint="k is the number of policies on the shortlist.",
         )
     if lower_is_better:
@@ -187,7 +189,7 @@ def values_of(name: str, values: ArrayLike) -> Floats:
         if given.dtype.kind not in "biufO":
             raise TypeError
         array = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PodiumError(f"{name} must be numbers", hint=hint) from None
     if array.ndim != 1:
         raise PodiumError(f"{name} must be one row of numbers; its shape is {array.shape}", hint=hint)

@@ -88,7 +88,7 @@ def is_unequal(value: Any) -> bool:
         return False
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA
+    except Exception:  # pandas.NA, and objects that refuse to be compared
         return True
 
 

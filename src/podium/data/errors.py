@@ -106,8 +106,20 @@ def show_value(value: Any) -> str:
         value = value.tolist()
     if value is None or (isinstance(value, str) and not value):
         return "nothing"
-    text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    try:
+        text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    except Exception:  # whole numbers of thousands of digits, and objects that cannot show themselves
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def shown(value: Any) -> str:
+    """An argument as it was written; unlike a cell of a table, None and an empty text are values here.
+
+    >>> shown(None), shown(""), shown(2.5)
+    ('None', "''", '2.5')
+    """
+    return repr(value) if value is None or (isinstance(value, str) and not value) else show_value(value)
 
 
 def listed(labels: Iterable[Any], most: int = 20) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, shown
 
 Coordinates: TypeAlias = Literal["mean", "step", "exponent"]
 Actions: TypeAlias = NDArray[np.floating] | Sequence[ArrayLike]
@@ -56,9 +56,9 @@ def log_proxy(
     >>> log_proxy([[[0.0], [0.0]], [[1.0]]], [[[1.0], [-1.0]], [[-1.0]]], low=-1.0, high=1.0)
     array([-0.66666667,        -inf])
     """
-    if coordinates not in get_args(Coordinates):
+    if not isinstance(coordinates, str) or coordinates not in get_args(Coordinates):
         raise PodiumError(
-            f"coordinates must be 'mean', 'step' or 'exponent'; it is {coordinates!r}",
+            f"coordinates must be 'mean', 'step' or 'exponent'; it is {shown(coordinates)}",
             hint="'mean' is the paper's text, 'exponent' its authors' program.",
         )
     if lengths is None and not isinstance(logged_actions, np.ndarray):

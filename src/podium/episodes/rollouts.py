@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, seeded
+from podium.data.arguments import SEED, checked, flag, optional, text, whole
 from podium.data.errors import MissingExtra, PodiumError
 from podium.episodes.actors import batch_predict, load_spec
 from podium.episodes.bounds import bounds_of
 from podium.episodes.recordings import Episode, check_steps
 
+MOST_EPISODES = 1_000_000
 
+
+@checked(episodes=whole(1, 100, MOST_EPISODES), seed=SEED, name=optional(text), deterministic=flag)
 def record(
     env: Any,
     policy: Any,
@@ -37,7 +41,6 @@ def record(
     name : of the policy, kept as `Episode.behavior`
     deterministic : without a model's exploration; a log should have it
     """
-    check_steps("episodes", episodes, "use 100.")
     check_steps("horizon", 1 if horizon is None else horizon, "use 100.")
     if isinstance(policy, str):
         policy = load_spec(policy)

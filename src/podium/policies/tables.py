@@ -12,6 +12,7 @@ from podium.data.columns import Codes, Column, Floats, labels_column, match_labe
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
 from podium.data.frames import ColumnTable, frame_to_columns
 from podium.data.log import Log
+from podium.data.owned import owned
 from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
 
 MISSING = object()
@@ -90,7 +91,7 @@ def open_table(name: str, policy: Policy, log: Log, rows: int) -> Table:
                 hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
             )
     if list(columns) == [log.header("action")]:
-        return Table(place, chosen=columns[log.header("action")])
+        return Table(place, chosen=owned(columns[log.header("action")]))
     labels, matrix = read_cells(name, columns, log, policy.proxy)
     if not policy.proxy:
         check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
