@@ -5,10 +5,11 @@ The callables are found by introspection, so that a new one fails here until it 
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -104,7 +105,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def fields(result: Any) -> dict[str, Any]:
     """The arguments that make a dataclass again."""
-    return {f.name: getattr(result, f.name) for f in result.__dataclass_fields__.values() if f.init}
+    return {f.name: getattr(result, f.name) for f in dataclasses.fields(result) if f.init}
 
 
 def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
@@ -139,7 +140,6 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
         "regret": {"true_values": [1, 2], "estimated_values": [1, 3], "k": 1},
         "read_log": {"path": folder / "log.csv"},
         "scan_log": {"source": folder / "log.csv", "engine": "memory"},
-        "PodiumError": {"message": "wrong", "hint": "right"},
         "bandits.example": {"name": "1.1"},
         "bandits.from_classification": {
             "X": np.arange(8.0)[:, None], "y": [0, 1] * 4, "policies": {"p": lambda x: np.zeros(len(x), int)},
@@ -205,7 +205,7 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
         "episodes.EpisodeLog.evaluate": {"policies": t.acts, "estimators": ["LDE"]},
         "episodes.EpisodeLog.interactions": {"policies": t.acts, "behavior": None},
     }  # fmt: skip
-    for path, member in FOUND.items():
+    for path in FOUND:
         owner, _, name = path.rpartition(".")
         if owner not in made or path in INSIDE:
             continue
@@ -219,7 +219,7 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
 
 
 class Coin:
-    """A Gymnasium environment of two steps."""
+    """A Gymnasium environment of one step."""
 
     observation_space = SimpleNamespace(shape=(1,))
     action_space = SimpleNamespace(low=np.array([-1.0]), high=np.array([1.0]), shape=(1,))
@@ -228,12 +228,12 @@ class Coin:
         return np.zeros(1), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        return np.zeros(1), 1.0, False, False, {}
+        return np.zeros(1), 1.0, True, False, {}
 
 
 # What takes objects that podium itself makes, and is public for the modules of podium alone.
 INSIDE = {
-    "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions", "estimators.correction",
+    "PodiumError", "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions", "estimators.correction",
     *(path for path in FOUND if path.startswith("ScannedLog.")),
     *(path for path in FOUND if path.rpartition(".")[2] in ("blocks", "tables", "pairs_table")),
     *(f"{owner}.{name}" for owner in ("Estimator", "estimators.Estimator") for name in ("reweight", "reward_units")),
@@ -248,10 +248,47 @@ def outcome(call: Callable[[], Any]) -> str:
         call()
     except PodiumError as error:
         return "" if error.message.strip() and error.hint.strip() else "an empty message"
-    except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next.tb_next is None:  # Python's own: the call
-            return ""
-        return f"TypeError: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def answers(call: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, list[str]]:
+    """What is raised that is not podium's own -> the argument and the value that did it."""
+    known = inspect.signature(call).parameters.values()
+    names = dict.fromkeys(arguments) | {p.name: None for p in known if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for label, value in WRONG.items():
+            given = iter([1, 2]) if label == "generator" else value
+            if raised := outcome(partial(call, **{**arguments, name: given})):
+                found.setdefault(raised, []).append(f"{name}={label}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def calls(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    return examples(folder)
+
+
+def test_every_public_callable_has_an_example(calls: dict[str, Any]) -> None:
+    assert len(FOUND) > 150, "introspection looks at nothing"
+    assert sorted(set(FOUND) - set(calls) - INSIDE) == []
+    assert sorted(INSIDE - set(FOUND)) == []
+
+
+@pytest.mark.parametrize("path", sorted(set(FOUND) - INSIDE))
+def test_wrong_arguments_are_explained(
+    path: str, calls: dict[str, Any], folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)  # a file called 'x' may be written
+    call, arguments = calls[path]
+    call(**arguments)  # the example is valid
+    assert answers(call, arguments) == {}
+
+
+def test_a_foreign_exception_would_be_seen() -> None:
+    def fragile(x: Any) -> Any:
+        return x + 1
+
+    assert "TypeError: unsupported operand" in " ".join(answers(fragile, {"x": 1}))

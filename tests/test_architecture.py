@@ -10,9 +10,10 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
-    "version", "data", "data.errors", "data.columns", "data.arguments", "data.facts", "data.files", "data.frames", "data.owned",
-    "data.coded", "data.progress", "data.roles", "data.shipped", "data.states", "outputs.markup", "outputs.display", "data.log",
-    "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3", "policies.specs", "policies.sql",
+    "version", "data", "data.errors", "data.columns", "data.arguments", "data.facts", "data.files", "data.frames",
+    "data.owned", "data.coded", "data.progress", "data.roles", "data.shipped", "data.states", "outputs.markup",
+    "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3",
+    "policies.specs", "policies.sql",
     "policies.tables", "policies.forms", "policies", "policies.batches", "propensities", "propensities.belief",
     "propensities.loggers", "engines", "engines.parts", "engines.arrow", "engines.sample", "engines.spark_errors",
     "engines.texts", "engines.sources", "engines.duplicates", "engines.duckdb", "engines.workers", "engines.spark",

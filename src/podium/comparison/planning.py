@@ -208,7 +208,7 @@ def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carrie
 def positive(name: str, value: Any) -> float:
     """The difference that is to be detected."""
     real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
-    if not (real and np.isfinite(value) and value > 0):
+    if not (real and 0 < value < np.inf):
         raise PodiumError(
             f"{name} must be a positive number; it is {shown(value)}",
             hint="name the smallest difference in reward that would matter to you.",

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
-from podium.data.arguments import checked, text
+from podium.data.arguments import checked, optional, real, text
 from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
+from podium.data.owned import keep_fields
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
@@ -110,6 +111,9 @@ class Ranked:
     p_best: float | None  # None where nothing is known
     regret: float | None  # expected loss of choosing it rather than the best
     estimates: Mapping[str, float | None]
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
 
 @dataclass(frozen=True)
@@ -332,7 +336,7 @@ class Comparison(Shown):
         more = [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
-    @checked(path=path_of_file, command=text, source=text)
+    @checked(path=path_of_file, command=text, source=text, difference=optional(real(0)))
     def report(self, path: str | Path, *, command: str = "", source: str = "", difference: float | None = None) -> Path:
         """Write the answer as one self-contained HTML file; `podium.report.page` explains the options."""
         return type(self).shows.report(self, path, command=command, source=source, difference=difference)

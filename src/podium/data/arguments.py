@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked at the door: each rule is written once, and each refusal names the argument."""
+"""Arguments of public functions, checked at the door: a rule is written once, and a refusal names the argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import to_array
+from podium.data.columns import LARGEST, to_array
 from podium.data.errors import PodiumError, shown
 
 P = ParamSpec("P")
@@ -24,7 +24,7 @@ Rule = Callable[[str, Any], Any]  # the name of an argument and its value -> the
 def checked(**rules: Rule) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Apply rules to the arguments that are given of a function; its defaults are trusted.
 
-    >>> @checked(level=number(0, 1))
+    >>> @checked(level=real(0, 1))
     ... def double(level):
     ...     return 2 * level
     >>> double("x")
@@ -102,7 +102,7 @@ def choice(*known: str) -> Rule:
     return rule
 
 
-def number(low: float = -math.inf, high: float = math.inf) -> Rule:
+def real(low: float = -math.inf, high: float = math.inf) -> Rule:
     """A finite number between two others."""
 
     def rule(name: str, value: Any) -> float:
@@ -117,7 +117,7 @@ def number(low: float = -math.inf, high: float = math.inf) -> Rule:
 
 def is_huge(value: Any) -> bool:
     """Whether a whole number is too large for floating point."""
-    return isinstance(value, int) and abs(value) > np.finfo(np.float64).max
+    return isinstance(value, int) and abs(value) > LARGEST
 
 
 def whole(least: int, usual: int, most: int | None = None) -> Rule:

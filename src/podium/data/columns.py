@@ -186,6 +186,8 @@ def times_column(values: Any, what: str) -> Column:
     """A sortable column of times: numbers, dates, or ISO 8601 texts."""
     column = to_array(values)
     hint = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
+    if column.ndim != 1:
+        raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
     refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
     if column.dtype.kind == "M":
         return column

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from podium.data.arguments import SEED, checked, row_numbers, text
+from podium.data.arguments import SEED, checked, mapping, row_numbers, text
 from podium.data.coded import CodedRows, checked_space
 from podium.data.columns import (
     Codes,
@@ -64,7 +64,7 @@ class Log(CodedRows):
     Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
     """
 
-    states: Any = OwnStates()
+    states: Any = OwnStates()  # noqa: RUF009 (a descriptor, not a default)
     actions: Column
     rewards: Floats
     propensities: Floats | None = None
@@ -100,7 +100,8 @@ class Log(CodedRows):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._set(columns=own_columns(self.columns), names=own_columns(self.names))
+        for name in ("columns", "names"):
+            self._set(**{name: own_columns(mapping(name, getattr(self, name)))})
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
         if len(rewards) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
@@ -346,7 +347,7 @@ class Log(CodedRows):
             actions=of["action"],
             rewards=of["reward"],
             propensities=of.get("propensity"),
-            action_space=tuple(actions),
+            action_space=actions,  # type: ignore[arg-type]
             times=of.get("time"),
             units=of.get("unit"),
             columns=columns,

@@ -1,4 +1,4 @@
-"""Data that nobody else can change: copied once from the caller, kept read-only, and lent to users' functions as copies.
+"""Data that nobody else can change: copied once from the caller, kept read-only, lent to users' functions as copies.
 
 A function that writes into its argument, or that writes into what it returned before, then changes neither the log nor
 the answers of another policy.

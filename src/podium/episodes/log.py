@@ -228,7 +228,8 @@ class EpisodeLog:
     ) -> Comparison:
         """Rank the policies and judge every pair; `options` are those of `podium.compare`."""
         made = self.interactions(policies, behavior)
-        if made.lacking and (asked := EPISODIC.get(str(estimator).upper())) is not None:
+        asked = EPISODIC.get(estimator.upper()) if isinstance(estimator, str) else None
+        if made.lacking and asked is not None:
             raise Unavailable(f"{asked.name} {made.lacking}", hint=STEPS_HINT)
         return retold(compare(made.log, made.policies, estimator, **options), made.notes, made.log)
 

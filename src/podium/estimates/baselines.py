@@ -68,9 +68,9 @@ def check_baseline(spec: Any) -> None:
     refuse_class("the baseline", spec)
     if spec is None or is_huge(spec) or isinstance(spec, bool | np.bool_ | bytes | Mapping | Set):
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
-    if not (isinstance(spec, KnownAverages | numbers.Real) or callable(spec) or hasattr(spec, "fit")):
-        if not (isinstance(spec, Sequence) or hasattr(spec, "__array__") or hasattr(spec, "to_numpy")):
-            raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
+    known = isinstance(spec, KnownAverages | numbers.Real | Sequence) or callable(spec)
+    if not known and not any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")):
+        raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
 
 
 def constant(value: float, size: int) -> BaselineRows:

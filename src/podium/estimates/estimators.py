@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import is_huge
+from podium.data.arguments import checked, flag, is_huge
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
@@ -154,6 +154,7 @@ SNDR = Estimator("SNDR", uses_propensity=True, uses_baseline=True, self_normaliz
 DIRECT_MODEL = Estimator("DirectModel", uses_propensity=False, uses_baseline=True, rule="none")
 
 
+@checked(baseline=flag)
 def clipped(cap: float = 10.0, *, baseline: bool = False) -> Estimator:
     """cIPS, or cDR with a baseline: no weight counts more than `cap`. Without limit it is IPS, or DRE.
 
@@ -179,6 +180,7 @@ def shrunk(strength: float = 100.0) -> Estimator:
     return changed("DRos", "shrink", strength, True)
 
 
+@checked(baseline=flag)
 def subgaussian(share: float = 0.1, *, baseline: bool = False) -> Estimator:
     """sgIPS, or sgDR with a baseline: w / (1 - c + c w), which never exceeds 1/c. At 0 it is IPS, or DRE."""
     if not isinstance(share, Real) or not 0 <= share <= 1:

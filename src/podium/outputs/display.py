@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any, TypeAlias
 
+from podium.data.arguments import checked, flag, whole
+from podium.data.owned import keep_fields
 from podium.outputs.markup import Markup, join, tag, visible
 
 WIDTH = 80
@@ -28,6 +30,7 @@ class Table:
     align: str
     notes: Sequence[str] = ()
 
+    @checked(width=whole(1, WIDTH), bold=flag)
     def text(self, width: int = WIDTH, bold: bool = False) -> str:
         """For a terminal; names are cut so that a line fits into `width`.
 
@@ -68,12 +71,16 @@ Block: TypeAlias = Table | Sequence[str]
 
 
 class Shown:
-    """A result that a terminal and a notebook show block by block."""
+    """A result that a terminal and a notebook show block by block; nobody can change its arrays and mappings."""
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
     def blocks(self, width: int) -> Iterable[Block]:
         """What there is to show, in order, where a line has so much room."""
         raise NotImplementedError
 
+    @checked(width=whole(1, WIDTH), bold=flag)
     def text(self, width: int = WIDTH, bold: bool = False) -> str:
         """All of it for a terminal."""
         return "\n\n".join(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.data.arguments import checked, one_of
 from podium.data.log import Log
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class AssumptionCheck:
         return plain | lists | labels
 
 
+@checked(log=one_of(Log, hint="make one with podium.read_log, podium.Log.from_frame or podium.Log."))
 def check_assumption(log: Log) -> AssumptionCheck:
     r"""How far a log is from the uniform action sets that Theorems 1 to 3 assume (eq. hist_assumption).
 

@@ -216,6 +216,7 @@ class Bandit:
 
 
 @checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_1(s: Floats, a: Floats) -> Floats:
     """Example 1.1 (eq. ex1.1_reward)."""
     rise, wave = np.exp(s + a) + np.sin(2 * np.pi * (s - a)), np.cos(2 * np.pi * (s + a)) + np.exp(s - a)
@@ -223,6 +224,7 @@ def reward_1_1(s: Floats, a: Floats) -> Floats:
 
 
 @checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_2(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the printed tables have it: 3/2 + cos 2pi(s+a) + (1/2) cos 10pi(s-a), times a Gaussian ridge."""
     waves = 1.5 + np.cos(2 * np.pi * (s + a)) + 0.5 * np.cos(10 * np.pi * (s - a))
@@ -230,6 +232,7 @@ def reward_1_2(s: Floats, a: Floats) -> Floats:
 
 
 @checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_2_text(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the text prints it (eq. ex1.2_reward); it does not give the printed tables."""
     waves = (3 + np.cos(2 * np.pi * (s + a)) + np.cos(10 * np.pi * (s - a))) / 2

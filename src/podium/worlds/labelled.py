@@ -223,9 +223,9 @@ def predict(name: str, policy: Any, X: Any, labels: NDArray[Any], rows: Codes | 
         raise PodiumError(
             f"policy {name!r} failed on the examples: {type(error).__name__}: {error}", hint=POLICIES
         ) from error
-    if not callable(policy) and not hasattr(policy, "predict"):
-        if answer.shape == labels.shape:
-            answer = answer[test]
+    given = not callable(policy) and not hasattr(policy, "predict")
+    if given and answer.shape == labels.shape:
+        answer = answer[test]
     if answer.shape != test.shape:
         raise PodiumError(
             f"policy {name!r} gives predictions of shape {answer.shape} for {len(test)} examples",
