@@ -16,6 +16,7 @@ from podium.data.errors import BaselineRefused, PodiumError, Unavailable
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
+from podium.data.owned import fresh
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
@@ -129,7 +130,7 @@ class Spectrum(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "methods": [
                 {
                     "estimator": p.estimator, "baseline": p.baseline, "weighting": p.weighting, "caution": p.caution,

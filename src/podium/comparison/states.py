@@ -14,6 +14,7 @@ from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
+from podium.data.owned import fresh
 from podium.data.scan import ScannedLog
 from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
@@ -57,7 +58,7 @@ class StateComparison(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "states": [
                 {
                     "state": dict(zip(names, state, strict=True)) if len(names) > 1 else state,

@@ -42,7 +42,7 @@ class CodedRows:
 
     @cached_property
     def n_states(self) -> int:
-        return int(self.state_codes.max()) + 1
+        return int(self.state_codes.max(initial=-1)) + 1
 
     @cached_property
     def first_rows(self) -> Codes:
@@ -117,6 +117,20 @@ def checked_space(labels: Any) -> tuple[Any, ...]:
         twice = next(label for i, label in enumerate(space) if position[label] != i)
         raise PodiumError(f"the action space names {shown(twice)} twice", hint="name each action once.")
     return space
+
+
+def rows_of(columns: Mapping[str, Column], rows: Any, name: str) -> Column:
+    """Some rows of one column."""
+    column: Column = columns[name][rows]
+    return column
+
+
+def refuse_rows_beyond(rows: Any, size: int) -> None:
+    """Refuse rows that a log of this size does not have."""
+    try:
+        np.arange(size)[rows]
+    except IndexError as error:
+        raise PodiumError(f"the log does not have these rows: {error}", hint=f"they are 0 to {size - 1}.") from None
 
 
 def space(name: str, labels: Any) -> tuple[Any, ...]:

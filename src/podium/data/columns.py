@@ -33,7 +33,7 @@ def to_array(values: Any) -> Column:
         gaps[np.ma.getmaskarray(values)] = None
         return gaps
     if isinstance(values, np.ndarray):
-        return values
+        return np.asarray(values)  # a subclass may do its own arithmetic
     if isinstance(values, set | frozenset | Mapping):
         raise PodiumError(f"a {type(values).__name__} is no column", hint="give a list or an array: one value per row.")
     if hasattr(values, "to_numpy"):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+LONGEST = 4000  # characters of a message: names and lists of columns may have millions
+
+
 class PodiumError(ValueError):
     """Bad input, with a hint that says how to go on.
 
@@ -23,6 +26,7 @@ class PodiumError(ValueError):
     """
 
     def __init__(self, message: str, hint: str) -> None:
+        message, hint = (x if len(x) <= LONGEST else x[:LONGEST] + "..." for x in (message, hint))
         super().__init__(f"{message}\n\nHint: {hint}")
         self.message = message
         self.hint = hint

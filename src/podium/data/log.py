@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from podium.data.arguments import SEED, checked, mapping, row_numbers, text
-from podium.data.coded import CodedRows, checked_space
+from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import (
     Codes,
     Column,
@@ -288,6 +288,8 @@ class Log(CodedRows):
     def take(self, rows: slice | Codes) -> Log:
         """The log of some rows, over the same action space."""
 
+        refuse_rows_beyond(rows, len(self))
+
         def picked(values: Any) -> Any:
             return None if values is None else values[rows]
 
@@ -395,9 +397,3 @@ class Log(CodedRows):
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)
-
-
-def rows_of(columns: Mapping[str, Column], rows: slice | Codes, name: str) -> Column:
-    """Some rows of one column."""
-    column: Column = columns[name][rows]
-    return column

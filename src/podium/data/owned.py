@@ -81,6 +81,13 @@ def kept(value: Any) -> Any:
     return Fixed(value) if isinstance(value, dict) and not isinstance(value, Fixed) else value
 
 
+def fresh(value: Any) -> Any:
+    """A copy of nested dicts and lists that its holder may change."""
+    if isinstance(value, dict):
+        return {key: fresh(item) for key, item in value.items()}
+    return [fresh(item) for item in value] if isinstance(value, list) else value
+
+
 def keep_fields(result: Any) -> None:
     """Make the arrays and dicts among a frozen dataclass's fields read-only."""
     for name in result.__dataclass_fields__:

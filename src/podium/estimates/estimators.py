@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import checked, flag, is_huge
+from podium.data.arguments import checked, choice, flag, is_huge, text
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
@@ -78,6 +78,16 @@ class Estimator:
     rule: str = "full"
     parameter: float = inf
     self_normalized: bool = False
+
+    def __post_init__(self) -> None:
+        text("name", self.name)
+        choice(*RULES, "steps")("rule", self.rule)
+        for name in ("uses_propensity", "uses_baseline", "self_normalized"):
+            flag(name, getattr(self, name))
+        if not is_parameter(self.parameter):
+            raise PodiumError(
+                f"parameter must be a number from 0 on; it is {shown(self.parameter)}", hint="use parameter=10."
+            )
 
     @property
     def linear(self) -> bool:
@@ -190,9 +200,14 @@ def subgaussian(share: float = 0.1, *, baseline: bool = False) -> Estimator:
     return changed("sgDR" if baseline else "sgIPS", "bend", share, baseline)
 
 
+def is_parameter(value: Any) -> bool:
+    """Whether a number can say where the change of weights sets in."""
+    real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
+    return real and not isnan(value) and value >= 0
+
+
 def changed(name: str, rule: str, parameter: float, baseline: bool) -> Estimator:
-    known = isinstance(parameter, Real) and not isinstance(parameter, bool) and not is_huge(parameter)
-    if not known or isnan(parameter) or parameter < 0:
+    if not is_parameter(parameter):
         raise PodiumError(
             f"the parameter of {name} must be a number from 0 on; it is {shown(parameter)}",
             hint=f"write {name}:10, say.",

@@ -12,6 +12,7 @@ from podium.data.arguments import checked, real
 from podium.data.errors import PodiumError, listed, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
+from podium.data.owned import fresh
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
 from podium.estimates.estimators import ESTIMATORS, Estimator, find_estimators
@@ -59,7 +60,7 @@ class Estimates(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "policies": [
                 {"name": name, "estimates": dict(self.values[name]), "std_errors": dict(self.std_errors[name])}
                 for name in self.policies

@@ -30,7 +30,6 @@ class Table:
     align: str
     notes: Sequence[str] = ()
 
-    @checked(width=whole(1, WIDTH), bold=flag)
     def text(self, width: int = WIDTH, bold: bool = False) -> str:
         """For a terminal; names are cut so that a line fits into `width`.
 
@@ -40,7 +39,8 @@ class Table:
           a      1
           bc    10
         """
-        rows = [[printable(cell) for cell in row] for row in (self.columns, *self.rows)]
+        most = width + LONGEST  # no cell is shown further; a name may have a million characters
+        rows = [[printable(cell[:most]) for cell in row] for row in (self.columns, *self.rows)]
         widths = [max(columns_wide(row[j]) for row in rows) for j in range(len(self.columns))]
         body = [max((columns_wide(row[j]) for row in rows[1:]), default=0) for j in range(len(self.columns))]
         narrow(widths, body, self.align, width - 2 * len(widths))

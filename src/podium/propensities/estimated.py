@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import SEED, checked, one_of, optional, refuse_class, text, whole
+from podium.data.arguments import SEED, checked, numbers, one_of, optional, refuse_class, text, whole
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.errors import PodiumError, count, needs
 from podium.data.facts import Fact
@@ -271,8 +271,16 @@ class Classifier:
                     warnings.simplefilter("ignore")  # rounding may stop the last step towards an optimum
                     warnings.simplefilter("error", ConvergenceWarning)
                 model = fitted(clone(self.model, self.seed), take(states, train), actions)
-            q = np.asarray(call("behavior", model.predict_proba, take(states, test)), dtype=np.float64)
-            result[np.ix_(test, np.asarray(model.classes_, dtype=np.int64))] = q
+            q = numbers("predict_proba", call("behavior", model.predict_proba, take(states, test)), 2)
+            classes = np.asarray(getattr(model, "classes_", np.unique(actions)))
+            known = classes.ndim == 1 and np.isin(classes, np.arange(log.n_actions)).all()
+            if not known or q.shape != (len(test), len(classes)):
+                raise PodiumError(
+                    f"{type(self.model).__name__}.predict_proba gives {q.shape} for {count(len(test), 'row')} and "
+                    f"{count(classes.size, 'action')}",
+                    hint="it gives one column per class, and `classes_` names the classes it was fitted on.",
+                )
+            result[np.ix_(test, classes.astype(np.int64))] = q
         if not np.isfinite(result).all():
             raise PodiumError("the model of the propensities predicts numbers that are not finite", hint="check it.")
         return result
