@@ -81,7 +81,7 @@ def score(true_values: ArrayLike, estimated_values: ArrayLike, ties: Literal["co
             f"ties must be 'correct' or 'half'; it is {shown(ties)}",
             hint="'correct' is the paper's rule, 'half' gives a constant estimate the score 0.5.",
         )
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     concordant, inversions = count_pairs(true, estimated)
     pairs = true.size * (true.size - 1) // 2
     tied = pairs - concordant - inversions
@@ -102,7 +102,7 @@ def kendall(true_values: ArrayLike, estimated_values: ArrayLike) -> float:
     """
     from scipy.stats import kendalltau
 
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     return 0.0 if is_constant(true) or is_constant(estimated) else float(kendalltau(true, estimated).statistic)
 
 
@@ -114,7 +114,7 @@ def spearman(true_values: ArrayLike, estimated_values: ArrayLike) -> float:
     """
     from scipy.stats import spearmanr
 
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     return 0.0 if is_constant(true) or is_constant(estimated) else float(spearmanr(true, estimated).statistic)
 
 
@@ -149,7 +149,7 @@ def regret(
     >>> round(regret([1.0, 2.0, 4.0], [7, 7, 7]), 4)  # blind: (3 + 2 + 0) / 3
     1.6667
     """
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= true.size:
         raise PodiumError(
             f"k must be a whole number from 1 to {true.size}; it is {shown(k)}",
@@ -167,7 +167,7 @@ def regret(
     return loss / span if normalized else loss
 
 
-def checked(true_values: ArrayLike, estimated_values: ArrayLike) -> tuple[Floats, Floats]:
+def both_values(true_values: ArrayLike, estimated_values: ArrayLike) -> tuple[Floats, Floats]:
     true, estimated = values_of("true_values", true_values), values_of("estimated_values", estimated_values)
     if true.size != estimated.size:
         raise PodiumError(

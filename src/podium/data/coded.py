@@ -103,8 +103,8 @@ class CodedRows:
         return found.hexdigest()
 
 
-def checked_space(labels: Any) -> tuple[Any, ...]:
-    """An action space in the order that was given, each label once."""
+def checked_space(labels: Any, *, repeated: bool = False) -> tuple[Any, ...]:
+    """An action space in the order that was given, each label once; repeated ones are refused or dropped."""
     hint = "give the actions as a list such as ['a', 'b'], in the order of the columns of probabilities."
     if isinstance(labels, str | bytes | set | frozenset | Mapping) or not isinstance(labels, Iterable):
         raise PodiumError(f"the action space must be a list; it is {shown(labels)}", hint=hint)
@@ -113,6 +113,8 @@ def checked_space(labels: Any) -> tuple[Any, ...]:
     if bad:
         raise PodiumError(f"the action space names {shown(bad[0])}, which cannot be an action", hint=hint)
     position = {label: i for i, label in enumerate(space)}
+    if repeated:
+        return tuple(dict.fromkeys(space))
     if len(position) < len(space):
         twice = next(label for i, label in enumerate(space) if position[label] != i)
         raise PodiumError(f"the action space names {shown(twice)} twice", hint="name each action once.")

@@ -123,7 +123,9 @@ def shown(value: Any) -> str:
     >>> shown(None), shown(""), shown(2.5)
     ('None', "''", '2.5')
     """
-    return repr(value) if value is None or (isinstance(value, str) and not value) else show_value(value)
+    value = value.item() if isinstance(value, np.floating) else value
+    plain = value is None or isinstance(value, float) or (isinstance(value, str) and not value)
+    return repr(value) if plain else show_value(value)
 
 
 def listed(labels: Iterable[Any], most: int = 20) -> str:

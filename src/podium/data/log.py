@@ -64,7 +64,7 @@ class Log(CodedRows):
     Log (memory): 3 rows, 3 distinct (state, action), 2 states, 2 actions, no propensities
     """
 
-    states: Any = OwnStates()  # noqa: RUF009 (a descriptor, not a default)
+    states: Any
     actions: Column
     rewards: Floats
     propensities: Floats | None = None
@@ -229,7 +229,7 @@ class Log(CodedRows):
     def with_actions(self, labels: Sequence[Any]) -> Log:
         """The same log over an action space that also holds `labels`, appended in the given order."""
         have = set(self.action_space)
-        extra = tuple(x for x in checked_space(labels) if x not in have)
+        extra = tuple(x for x in checked_space(labels, repeated=True) if x not in have)
         if not extra:
             return self
         behavior = self.behavior
@@ -349,7 +349,7 @@ class Log(CodedRows):
             actions=of["action"],
             rewards=of["reward"],
             propensities=of.get("propensity"),
-            action_space=actions,  # type: ignore[arg-type]
+            action_space=actions,
             times=of.get("time"),
             units=of.get("unit"),
             columns=columns,
@@ -397,3 +397,6 @@ class Log(CodedRows):
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)
+
+
+Log.states = OwnStates()  # a frame is handed out as a copy

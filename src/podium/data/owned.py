@@ -68,7 +68,7 @@ class Fixed(dict[Any, Any]):
     def _refuse(self, *given: Any, **more: Any) -> NoReturn:
         raise TypeError("this mapping is read-only; make a copy with dict(...)")
 
-    __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fixed, (dict(self),)

@@ -120,7 +120,9 @@ def numeric(name: str, values: Any) -> NDArray[Any]:
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiu":
-            array = array.astype(np.float64) if array.dtype.kind != "c" else np.float64(values)
+            if array.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise PodiumError(
             f"{name} must be numbers, the same count in every step", hint=f"{FORMS}; an array each."

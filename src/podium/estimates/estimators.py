@@ -57,6 +57,12 @@ ROUNDING = 1e-12  # relative
 SHRINKING = ("clip", "switch", "shrink", "bend")
 
 
+def is_parameter(value: Any) -> bool:
+    """Whether a number can say where the change of weights sets in."""
+    real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
+    return real and not isnan(value) and value >= 0
+
+
 @dataclass(frozen=True)
 class Estimator:
     """One method: does it weight by 1/p, does it use a baseline, and what becomes of its weights?
@@ -198,12 +204,6 @@ def subgaussian(share: float = 0.1, *, baseline: bool = False) -> Estimator:
             f"the parameter of sgIPS and sgDR lies between 0 and 1; it is {shown(share)}", hint="use 0.1."
         )
     return changed("sgDR" if baseline else "sgIPS", "bend", share, baseline)
-
-
-def is_parameter(value: Any) -> bool:
-    """Whether a number can say where the change of weights sets in."""
-    real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
-    return real and not isnan(value) and value >= 0
 
 
 def changed(name: str, rule: str, parameter: float, baseline: bool) -> Estimator:

@@ -86,7 +86,7 @@ class CrossFitted:
         fold, folds = assign_folds(log, rows, seed)
         encoder = Encoder.of(log)
         features = encoder.features(log)[rows]
-        refuse_many_actions(*features.shape, log.n_actions)
+        refuse_many_actions(len(rows), features.shape[1], log.n_actions)
         inputs = np.hstack([features, np.zeros((len(rows), log.n_actions))])
         inputs[np.arange(len(rows)), features.shape[1] + log.action_codes[rows]] = 1.0
         rewards = log.rewards[rows]

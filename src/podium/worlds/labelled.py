@@ -252,7 +252,7 @@ def positions(name: str, answer: NDArray[Any], actions: NDArray[Any]) -> Codes:
     return places
 
 
-def split_rows(codes: Codes, train: float, rng: np.random.Generator) -> tuple[Codes, Codes]:
+def split_rows(codes: Codes, train: float, rng: Random) -> tuple[Codes, Codes]:
     """Training and test rows at random, class by class, of the sizes that `train` asks for.
 
     Each class gives the whole part of its share; what is left over, at most one row per class, fills up the training
