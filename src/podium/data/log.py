@@ -228,13 +228,11 @@ class Log(CodedRows):
 
     def with_actions(self, labels: Sequence[Any]) -> Log:
         """The same log over an action space that also holds `labels`, appended in the given order."""
-        have = set(self.action_space)
-        extra = tuple(x for x in checked_space(labels, repeated=True) if x not in have)
+        extra = tuple(dict.fromkeys((*self.action_space, *checked_space(labels, repeated=True))))[self.n_actions :]
         if not extra:
             return self
-        behavior = self.behavior
-        if behavior is not None:
-            behavior = np.hstack([behavior, np.zeros((len(self), len(extra)))])
+        zeros = np.zeros((len(self), len(extra)))
+        behavior = None if self.behavior is None else np.hstack([self.behavior, zeros])
         return self._copy(action_space=self.action_space + extra, behavior=behavior)
 
     def with_action_space(self, labels: Sequence[Any]) -> Log:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from podium.data.arguments import checked, choice, flag
+from podium.data.arguments import checked, flag, text
 from podium.data.errors import PodiumError, refuse_rows, shown
 from podium.theory.checks import checked_count, checked_difference, checked_number, checked_observed, checked_range
 
@@ -93,7 +93,7 @@ def reward_radius(reward_range: tuple[float, float], baseline: float = 0.0) -> f
     return max(high - centre, centre - low)
 
 
-@checked(form=choice("appendix", "main"), uniform_behavior=flag)
+@checked(form=text, uniform_behavior=flag)
 def comparison_bound(
     difference: float,
     *,
