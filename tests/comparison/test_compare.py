@@ -755,16 +755,20 @@ REFUSED = {
         "'DM' could be two methods",
         "the paper's Direct Method is DiM; the model-based direct method of other libraries is DirectModel.",
     ),
-    "bootstrap": ({"bootstrap": -1}, "bootstrap must be a number of draws; it is -1", "use bootstrap=1000."),
+    "bootstrap": (
+        {"bootstrap": -1},
+        "bootstrap must be a whole number from 0 to 1,000,000; it is -1",
+        "use bootstrap=1000.",
+    ),
     "normalize": (
         {"normalize": "units"},
-        "normalize must be one of 'rows', 'states'; it is 'units'",
-        "see help(podium.compare).",
+        "normalize must be 'rows' or 'states'; it is 'units'",
+        "use normalize='rows'.",
     ),
     "duplicates": (
         {"duplicates": "first"},
-        "duplicates must be one of None, 'latest', 'all'; it is 'first'",
-        "see help(podium.compare).",
+        "duplicates must be 'latest' or 'all'; it is 'first'",
+        "use duplicates='latest'.",
     ),
     "one policy": (
         {"policies": {"only": "uniform"}},
@@ -878,8 +882,8 @@ def test_states_in_json() -> None:
 STATES_REFUSED = {
     "negative delta": (
         {"delta": -1.0},
-        "delta must not be negative; it is -1.0",
-        "it is a threshold on a product of differences.",
+        "delta must be a number from 0 on; it is -1.0",
+        "give a number as delta.",
     ),
     "shape": (
         {"true_values": [[1.0, 2.0]]},

@@ -513,7 +513,7 @@ OPTIONS = [
         options=("--level", "nan")),
     Bad("level that is no number", "argument --level: invalid float value: 'high'", "see podium compare --help.",
         options=("--level", "high")),
-    Bad("negative bootstrap", "bootstrap must be a number of draws; it is -5", "use bootstrap=1000.",
+    Bad("negative bootstrap", "bootstrap must be a whole number from 0 to 1,000,000; it is -5", "use bootstrap=1000.",
         options=("--bootstrap", "-5")),
     Bad("negative seed", "seed must be a whole number from 0 on; it is -1", "use seed=0.", options=("--seed", "-1")),
     Bad("seed that is no number", "argument --seed: invalid int value: '0.5'", "see podium compare --help.",

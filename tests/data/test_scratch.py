@@ -68,6 +68,7 @@ def test_what_a_killed_process_left_is_swept_and_the_living_are_spared(tmp_path:
     assert folders(tmp_path) == []
 
 
+@pytest.mark.platforms("linux", "darwin")
 def test_what_podium_did_not_make_is_not_swept(tmp_path: Path) -> None:
     (tmp_path / "podium-notes").mkdir()
     (tmp_path / "podium-notes" / "text").write_text("mine")
@@ -75,6 +76,8 @@ def test_what_podium_did_not_make_is_not_swept(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / LOCK).touch()
     (tmp_path / "podium-link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "podium-file").touch()
+    (tmp_path / "podium-pipe").mkdir()
+    os.mkfifo(tmp_path / "podium-pipe" / LOCK)  # opening it would wait for a reader
     before = folders(tmp_path)
     Scratch("a", tmp_path).close()
     assert folders(tmp_path) == before

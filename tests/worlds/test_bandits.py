@@ -93,11 +93,11 @@ def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
         (lambda: example("1.3"), "no example '1.3'\n\nHint: the examples are 1.1, 1.2, 1.2-text."),
         (
             lambda: small().pair(1.5, np.random.default_rng(0)),
-            "alpha must lie in [0, 1]; it is 1.5\n\nHint: it is a share of the span of values.",
+            "alpha must be a number from 0 to 1; it is 1.5\n\nHint: give a number as alpha.",
         ),
         (
             lambda: small().draw_actions(np.full((2, 3), 1 / 3), 0, np.random.default_rng(0)),
-            "per_state must be at least 1; it is 0\n\nHint: draw one action per state.",
+            "per_state must be a whole number from 1 to 1,000,000; it is 0\n\nHint: use per_state=1.",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -17,13 +17,30 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT"
 GRACE = 3.0  # seconds for cleaning up before another signal counts
 
 
-class Ended(SystemExit):
-    """A signal ended this process; its exit code is 128 + the signal's number."""
+class Ended(BaseException):
+    """A signal ended this process; its exit code is 128 + the signal's number.
+
+    Like `KeyboardInterrupt`, it passes by whoever catches the errors, or the `SystemExit`, of a user's function.
+    """
 
     def __init__(self, number: int) -> None:
         self.exit_code = 128 + number
         self.signal = signal.Signals(number).name
         super().__init__(self.exit_code)
+
+
+class Handler:
+    """Raises what a signal stands for; then cleaning up is left undisturbed for some seconds."""
+
+    def __init__(self, stands_for: Callable[[int], BaseException]) -> None:
+        self.stands_for = stands_for
+        self.number: int | None = None  # of the signal that came
+        self.time = -math.inf
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() - self.time > GRACE:
+            self.number, self.time = number, time.monotonic()
+            raise self.stands_for(number)
 
 
 @contextmanager
@@ -39,21 +56,18 @@ def ending_cleanly() -> Iterator[None]:
         return
     previous = {number: signal.getsignal(number) for number in ENDING}
     heard = [number for number, handler in previous.items() if handler not in (signal.SIG_IGN, None)]
-    received = -math.inf
-
-    def end(number: int, frame: FrameType | None) -> None:
-        nonlocal received
-        if time.monotonic() - received > GRACE:
-            received = time.monotonic()
-            raise Ended(number)
-
+    end = Handler(Ended)
     for number in heard:
         signal.signal(number, end)
     try:
         yield
+    except KeyboardInterrupt:  # which DuckDB makes of every signal that comes during a query
+        if end.number is None:
+            raise
+        raise Ended(end.number) from None
     finally:
         for number in heard:
-            signal.signal(number, previous[number] if received < 0 else signal.SIG_IGN)
+            signal.signal(number, previous[number] if end.number is None else signal.SIG_IGN)
 
 
 @contextmanager
@@ -61,7 +75,7 @@ def interruptible() -> Iterator[None]:
     """Let Ctrl-C raise `KeyboardInterrupt` within; after it, the command's process only ends, undisturbed."""
     loading = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is end_at_once
     if loading:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, Handler(lambda _: KeyboardInterrupt()))
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from podium.comparison.spectrum import spectrum_of
 from podium.data.errors import count
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows
+from podium.engines.rows import Rows, check_log
 from podium.estimates.estimators import ESTIMATORS
 from podium.estimates.evaluate import on_rows, rows_of
 from podium.estimates.options import Options
@@ -56,7 +56,7 @@ class PairCheck:
     def to_dict(self) -> dict[str, Any]:
         return {
             **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
-            "rows": [vars(d) for d in self.rows],
+            "rows": [dict(vars(d)) for d in self.rows],
             "states": [
                 {**vars(d), "label": list(d.label) if isinstance(d.label, tuple) else d.label} for d in self.states
             ],
@@ -103,11 +103,11 @@ class Diagnosis(Shown):
             "log": {**self.log.to_dict(), **self.details},
             "settings": {"engine": self.engine},
             "sample": None if self.sample is None else {"rows": self.sample, "of": len(self.log)},
-            "policies": [vars(c) for c in self.coverage],
+            "policies": [dict(vars(c)) for c in self.coverage],
             "pairs": [p.to_dict() for p in self.pairs],
             "sensitivity": [{**vars(s), "ranking": list(s.ranking)} for s in self.sensitivity],
             "t_p": self.t_p,
-            "alarms": [vars(a) for a in self.alarms],
+            "alarms": [dict(vars(a)) for a in self.alarms],
             "warnings": list(self.warnings),
         }
 
@@ -193,6 +193,7 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
     Of a log of more than 20,000 rows, what drives each pair is looked for in its sample.
     """
     asked = Options.of(COMPARE, options)
+    check_log(log)
     alone = policies is None and not policies_in(log)
     if not alone and len(named_policies(log, policies)) > 1:
         return diagnose_comparison(compare_with(log, policies, asked))

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from podium.comparison.result import Comparison, Settings
+from podium.data.arguments import is_huge
 from podium.data.columns import Floats, descending, group_sums, plain
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
@@ -78,7 +80,7 @@ class Plan(Shown):
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
             "difference": self.difference,
-            "pairs": [vars(p) for p in self.pairs],
+            "pairs": [dict(vars(p)) for p in self.pairs],
             "log_more": [
                 {**vars(m), "label": list(m.label) if isinstance(m.label, tuple) else m.label} for m in self.log_more
             ],
@@ -203,13 +205,20 @@ def actions_to_log(actions: Sequence[Any], share: Floats, wanted: Floats, carrie
     )
 
 
-def make_plan(result: Comparison, difference: float) -> Plan:
-    """The plan that goes with a comparison and the judgement behind it."""
-    if not (isinstance(difference, int | float) and np.isfinite(difference) and difference > 0):
+def positive(name: str, value: Any) -> float:
+    """The difference that is to be detected."""
+    real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
+    if not (real and 0 < value < np.inf):
         raise PodiumError(
-            f"difference must be a positive number; it is {difference!r}",
+            f"{name} must be a positive number; it is {shown(value)}",
             hint="name the smallest difference in reward that would matter to you.",
         )
+    return float(value)
+
+
+def make_plan(result: Comparison, difference: float) -> Plan:
+    """The plan that goes with a comparison and the judgement behind it."""
+    difference = positive("difference", difference)
     basis = result.basis
     sample, policies, judgement = basis.sample, basis.policies, basis.judgement
     level = result.settings.level

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
+from podium.data.arguments import checked, flag, optional, real, text
+from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
+from podium.data.owned import keep_fields
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
@@ -109,6 +112,9 @@ class Ranked:
     regret: float | None  # expected loss of choosing it rather than the best
     estimates: Mapping[str, float | None]
 
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -195,6 +201,7 @@ class Comparison(Shown):
     def _by_name(self) -> dict[tuple[str, str], Pair]:
         return {(p.a, p.b): p for p in self.pairs}
 
+    @checked(a=text, b=text)
     def pair(self, a: str, b: str) -> Pair:
         """Policy a against policy b, whichever ranks higher."""
         if (a, b) in self._by_name:
@@ -203,6 +210,7 @@ class Comparison(Shown):
             return self._by_name[b, a].reversed()
         raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
 
+    @checked(condition=text)
     def gate(self, condition: str) -> GateAnswer:
         """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
         wanted = parse_gate(condition, self.ranking)
@@ -328,6 +336,7 @@ class Comparison(Shown):
         more = [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
+    @checked(path=path_of_file, command=text, source=text, difference=optional(real(0)), overwrite=flag)
     def report(
         self,
         path: str | Path,
@@ -344,6 +353,7 @@ class Comparison(Shown):
         options = {"command": command, "source": source, "difference": difference, "overwrite": overwrite}
         return type(self).shows.report(self, path, **options)
 
+    @checked(kind=text)
     def plot(self, kind: str = "overview", **options: Any) -> Figure:
         """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
         return type(self).shows.figure(self, kind, **options)

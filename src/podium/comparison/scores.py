@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from podium.data.arguments import checked, flag
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, refuse_rows
+from podium.data.errors import PodiumError, refuse_rows, shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,12 +76,12 @@ def score(true_values: ArrayLike, estimated_values: ArrayLike, ties: Literal["co
     >>> score([1, 2, 3], [7, 7, 7], ties="half")
     Score(0.5, pairs=3, inversions=0, ties=3)
     """
-    if ties not in ("correct", "half"):
+    if not isinstance(ties, str) or ties not in ("correct", "half"):
         raise PodiumError(
-            f"ties must be 'correct' or 'half'; it is {ties!r}",
+            f"ties must be 'correct' or 'half'; it is {shown(ties)}",
             hint="'correct' is the paper's rule, 'half' gives a constant estimate the score 0.5.",
         )
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     concordant, inversions = count_pairs(true, estimated)
     pairs = true.size * (true.size - 1) // 2
     tied = pairs - concordant - inversions
@@ -101,7 +102,7 @@ def kendall(true_values: ArrayLike, estimated_values: ArrayLike) -> float:
     """
     from scipy.stats import kendalltau
 
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     return 0.0 if is_constant(true) or is_constant(estimated) else float(kendalltau(true, estimated).statistic)
 
 
@@ -113,10 +114,11 @@ def spearman(true_values: ArrayLike, estimated_values: ArrayLike) -> float:
     """
     from scipy.stats import spearmanr
 
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     return 0.0 if is_constant(true) or is_constant(estimated) else float(spearmanr(true, estimated).statistic)
 
 
+@checked(normalized=flag, lower_is_better=flag)
 def regret(
     true_values: ArrayLike,
     estimated_values: ArrayLike,
@@ -147,10 +149,10 @@ def regret(
     >>> round(regret([1.0, 2.0, 4.0], [7, 7, 7]), 4)  # blind: (3 + 2 + 0) / 3
     1.6667
     """
-    true, estimated = checked(true_values, estimated_values)
+    true, estimated = both_values(true_values, estimated_values)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= true.size:
         raise PodiumError(
-            f"k must be a whole number from 1 to {true.size}; it is {k!r}",
+            f"k must be a whole number from 1 to {true.size}; it is {shown(k)}",
             hint="k is the number of policies on the shortlist.",
         )
     if lower_is_better:
@@ -165,7 +167,7 @@ def regret(
     return loss / span if normalized else loss
 
 
-def checked(true_values: ArrayLike, estimated_values: ArrayLike) -> tuple[Floats, Floats]:
+def both_values(true_values: ArrayLike, estimated_values: ArrayLike) -> tuple[Floats, Floats]:
     true, estimated = values_of("true_values", true_values), values_of("estimated_values", estimated_values)
     if true.size != estimated.size:
         raise PodiumError(
@@ -187,7 +189,7 @@ def values_of(name: str, values: ArrayLike) -> Floats:
         if given.dtype.kind not in "biufO":
             raise TypeError
         array = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PodiumError(f"{name} must be numbers", hint=hint) from None
     if array.ndim != 1:
         raise PodiumError(f"{name} must be one row of numbers; its shape is {array.shape}", hint=hint)

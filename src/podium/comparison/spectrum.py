@@ -11,10 +11,12 @@ import numpy as np
 
 from podium.comparison.compare import rank_scores
 from podium.comparison.result import Comparison
+from podium.data.arguments import checked, optional, text
 from podium.data.errors import BaselineRefused, PodiumError, Unavailable
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
+from podium.data.owned import fresh
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
@@ -96,6 +98,7 @@ class Spectrum(Shown):
     settings: Mapping[str, Any]
     warnings: tuple[str, ...]
 
+    @checked(estimator=text, baseline=optional(text))
     def place(self, estimator: str, baseline: str | None = None) -> Place:
         """One method; with several baselines, name one."""
         for p in self.places:
@@ -110,6 +113,7 @@ class Spectrum(Shown):
         winners = [p.name for place in self.places for p in place.policies if p.rank == 1]
         return {name: winners.count(name) for name in self.policies}
 
+    @checked(a=text, b=text)
     def agreement(self, a: str, b: str) -> float:
         """The share of methods that put a above b; equal ranks count half."""
         above = []
@@ -126,15 +130,15 @@ class Spectrum(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "methods": [
                 {
                     "estimator": p.estimator, "baseline": p.baseline, "weighting": p.weighting, "caution": p.caution,
-                    "policies": [vars(stand) for stand in p.policies],
+                    "policies": [dict(vars(stand)) for stand in p.policies],
                 }
                 for p in self.places
             ],
-            "unavailable": [vars(m) for m in self.missing],
+            "unavailable": [dict(vars(m)) for m in self.missing],
             "first": self.first,
             "warnings": [*self.warnings, *self.cautions],
         }  # fmt: skip

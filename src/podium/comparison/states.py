@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from podium.data.arguments import checked, numbers, real
 from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
+from podium.data.owned import fresh
 from podium.data.scan import ScannedLog
 from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
@@ -56,7 +58,7 @@ class StateComparison(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "states": [
                 {
                     "state": dict(zip(names, state, strict=True)) if len(names) > 1 else state,
@@ -124,6 +126,7 @@ class StateComparison(Shown):
         return [head, *([f"Warning: {w}"] for w in self.warnings), self.states_table(), self.summary_table()]
 
 
+@checked(delta=real(0))
 def compare_states(
     log: Log | ScannedLog,
     policies: Any = None,
@@ -158,9 +161,6 @@ def compare_states(
     method = find_estimator(estimator)
     refuse_ratios(method)
     asked = Options.of(STATES, options, estimator=method, baseline=baseline)
-    if not delta >= 0:
-        hint = "it is a threshold on a product of differences."
-        raise PodiumError(f"delta must not be negative; it is {delta!r}", hint=hint)
     rows = rows_of(log, policies, asked)
     sample, names = rows.sample, rows.policies.names
     terms = prepare(rows, method, asked).terms(rows.sample_part)
@@ -228,8 +228,8 @@ def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Float
         missing = [s for s in labels if s not in true_values]
         if missing:
             raise PodiumError(f"true_values lacks the state {missing[0]!r}", hint="name every state of the log.")
-        true_values = [list(true_values[s]) for s in labels]
-    truth = to_array(true_values).astype(np.float64)
+        true_values = [true_values[s] for s in labels]
+    truth = numbers("true_values", true_values)
     if truth.shape != (len(labels), policies) or not np.isfinite(truth).all():
         raise PodiumError(
             f"true_values must be {len(labels)} states x {policies} policies, finite; its shape is {truth.shape}",

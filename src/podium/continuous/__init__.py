@@ -19,9 +19,16 @@ from typing import Any
 from podium.comparison.result import Comparison
 from podium.continuous.kernels import KERNELS
 from podium.continuous.log import METHODS, ContinuousLog
+from podium.data.arguments import one_of
 from podium.estimates.evaluate import Estimates
 
 __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]
+
+
+def check_log(log: Any) -> ContinuousLog:
+    """Refuse what is no log of such actions."""
+    found: ContinuousLog = one_of(ContinuousLog, hint="use ContinuousLog(states, actions, rewards).")("log", log)
+    return found
 
 
 def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = None, **options: Any) -> Comparison:
@@ -45,7 +52,7 @@ def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = No
     >>> compare(log, {"0.2": 0.2, "0.7": 0.7}).ranking
     ['0.7', '0.2']
     """
-    return log.compare(policies, estimator, **options)
+    return check_log(log).compare(policies, estimator, **options)
 
 
 def evaluate(
@@ -55,4 +62,4 @@ def evaluate(
     **options: Any,
 ) -> Estimates:
     """The table of estimates alone; the options are those of `compare` in this module."""
-    return log.evaluate(policies, estimators, **options)
+    return check_log(log).evaluate(policies, estimators, **options)

@@ -10,8 +10,9 @@ import numpy as np
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
 from podium.data.log import Log
-from podium.estimates.baselines import KnownAverages, describe_baseline, takes_actions
-from podium.estimates.learned import LeastSquares, assign_folds, clone, state_features
+from podium.data.owned import ask
+from podium.estimates.baselines import KnownAverages, check_baseline, describe_baseline, takes_actions
+from podium.estimates.learned import LeastSquares, assign_folds, clone, fit, predict, state_features
 
 
 def baseline_at(spec: Any, log: Log, actions: Floats, chosen: Mapping[str, Floats], seed: int = 0) -> Any:
@@ -20,6 +21,7 @@ def baseline_at(spec: Any, log: Log, actions: Floats, chosen: Mapping[str, Float
     "linear" is least squares in the state features, the action, its square and their products; an object with fit
     and predict sees the state features and the action. Both are cross-fitted. q(states, actions) is asked as it is.
     """
+    check_baseline(spec)
     if isinstance(spec, str) and spec == "linear":
         return cross_fit(LeastSquares(), with_products, log, actions, chosen, seed, "linear")
     if hasattr(spec, "fit") and hasattr(spec, "predict"):
@@ -27,8 +29,16 @@ def baseline_at(spec: Any, log: Log, actions: Floats, chosen: Mapping[str, Float
     if not (callable(spec) and takes_actions(spec)):
         return spec
 
-    def ask(given: Floats) -> Floats:
-        answer = np.asarray(spec(log.states, given[:, 0] if given.shape[1] == 1 else given), np.float64)
+    def numbers_at(given: Floats) -> Floats:
+        try:
+            answer = np.asarray(ask(spec, log.states, given[:, 0] if given.shape[1] == 1 else given), np.float64)
+        except PodiumError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PodiumError(
+                f"the baseline failed on the log's states: {type(error).__name__}: {error}",
+                hint="q(states, actions) gets whole arrays and gives one number per row.",
+            ) from error
         if answer.shape != (len(log),) or not np.isfinite(answer).all():
             raise PodiumError(
                 f"the baseline must give {len(log)} finite numbers; it gave shape {answer.shape}",
@@ -36,7 +46,7 @@ def baseline_at(spec: Any, log: Log, actions: Floats, chosen: Mapping[str, Float
             )
         return answer
 
-    return KnownAverages("q(s, a)", ask(actions), {name: ask(a) for name, a in chosen.items()})
+    return KnownAverages("q(s, a)", numbers_at(actions), {name: numbers_at(a) for name, a in chosen.items()})
 
 
 def cross_fit(
@@ -54,11 +64,10 @@ def cross_fit(
     logged, averages = np.empty(len(log)), {policy: np.empty(len(log)) for policy in chosen}
     for k in range(folds):
         train, test = fold != k, fold == k
-        fitted = clone(model)
-        fitted.fit(inputs(features[train], actions[train]), log.rewards[train])
+        fitted = clone(model, seed)
+        fit(fitted, inputs(features[train], actions[train]), log.rewards[train])
         for answer, asked in ((logged, actions), *((averages[policy], chosen[policy]) for policy in chosen)):
-            predicted = fitted.predict(inputs(features[test], asked[test]))
-            answer[test] = np.asarray(predicted, dtype=np.float64).reshape(-1)
+            answer[test] = predict(fitted, inputs(features[test], asked[test]))
     return KnownAverages(name, logged, averages)
 
 

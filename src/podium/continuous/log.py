@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,17 @@ from podium.comparison.compare import compare, retold
 from podium.comparison.result import Comparison
 from podium.continuous.baselines import baseline_at
 from podium.continuous.kernels import KERNELS, rule_of_thumb
+from podium.data.arguments import SEED, checked, choice, refuse_class, text
 from podium.data.columns import Floats, numbers_column, to_array
-from podium.data.errors import PodiumError, Unavailable, count, refuse_rows
+from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
 from podium.data.log import LARGEST, SMALLEST, Log
+from podium.data.owned import owned
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy
+from podium.policies.forms import call
 
 METHODS = ("IPS", "SNIPS", "DRE", "SNDR")
 CHOICES = (
@@ -62,15 +66,15 @@ class ContinuousLog:
     def __post_init__(self) -> None:
         array = to_array(self.actions)
         hint = "an action is a finite number, or a row of them; labels belong to podium.Log."
-        if array.ndim not in (1, 2) or array.dtype.kind not in "iufO":
+        if array.ndim not in (1, 2) or array.dtype.kind not in "iufO" or not array.size:
             raise PodiumError(f"actions must be numbers; their shape is {array.shape}", hint=hint)
         columns = array[:, None] if array.ndim == 1 else array
         cells = [numbers_column(c, "the actions", hint) for c in columns.T]
-        object.__setattr__(self, "actions", np.column_stack(cells))
+        object.__setattr__(self, "actions", owned(np.column_stack(cells)))
         if self.densities is not None:
             p = numbers_column(self.densities, "the densities", "a density is a number above 0.")
             refuse_rows("the densities", f"must be at least {SMALLEST:g}", p < SMALLEST, p, "leave such rows out.")
-            object.__setattr__(self, "densities", p)
+            object.__setattr__(self, "densities", owned(p))
         labels = np.unique(self.actions, axis=0, return_inverse=True)[1].ravel()
         log = Log(self.states, labels, self.rewards, units=self.units)
         if self.densities is not None and len(self.densities) != len(log):
@@ -79,7 +83,9 @@ class ContinuousLog:
                 hint="every column describes the same rows, in the same order.",
             )
         object.__setattr__(log, "logged_by", "no densities" if self.densities is None else "densities")
-        object.__setattr__(self, "log", log)
+        kept = {"log": log, "states": log.states, "rewards": log.rewards, "units": log.units}
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -90,14 +96,16 @@ class ContinuousLog:
 
     # --- policies ------------------------------------------------------------------------------------------------
 
+    @checked(name=text)
     def chosen(self, name: str, policy: Any) -> Floats:
         """(N, d) what a policy would have done."""
+        refuse_class(f"policy {name!r}", policy)
         answer = policy
         if hasattr(policy, "predict"):
-            answer = policy.predict(self.log.states)
+            answer = call(name, policy.predict, self.log.states)
         elif callable(policy):
-            answer = policy(self.log.states)
-        array = np.asarray(answer) if np.ndim(answer) == 0 else to_array(answer)
+            answer = call(name, policy, self.log.states)
+        array = np.asarray(answer) if isinstance(answer, Real) else to_array(answer)
         if array.dtype.kind not in "iuf":
             raise PodiumError(f"policy {name!r} must choose numbers; it gives {array.dtype}", hint=CHOICES)
         array = array.astype(np.float64)
@@ -118,6 +126,7 @@ class ContinuousLog:
         """(N,) the density of the logged action under a policy that draws around what it chooses."""
         return np.asarray((KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1))
 
+    @checked(kernel=choice(*KERNELS))
     def bandwidths(self, bandwidth: Any, kernel: str = "epanechnikov") -> Floats:
         """(d,) the bandwidth of every coordinate; by default Silverman's rule on the logged actions."""
         if bandwidth is None:
@@ -126,11 +135,11 @@ class ContinuousLog:
             return np.where(varies, rule_of_thumb(kernel, *self.actions.shape) * spread, 1.0)
         try:
             array = np.asarray(bandwidth, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array = np.empty(0)
         if array.size not in (1, self.actions.shape[1]) or not (np.isfinite(array) & (array > 0)).all():
             raise PodiumError(
-                f"bandwidth must be a number above 0, or one per coordinate; it is {bandwidth!r}",
+                f"bandwidth must be a number above 0, or one per coordinate; it is {shown(bandwidth)}",
                 hint="leave it out for Silverman's rule, and try half and twice of it.",
             )
         return np.broadcast_to(array.ravel(), (self.actions.shape[1],)).astype(np.float64)
@@ -141,8 +150,8 @@ class ContinuousLog:
         """The policies for `self.log`, what each chooses, and what to say of it."""
         if not isinstance(policies, Mapping) or not policies:
             raise PodiumError("no policies to compare", hint="give policies={'name': ...}.")
-        if kernel not in KERNELS:
-            raise PodiumError(f"unknown kernel {kernel!r}", hint="the kernels are " + ", ".join(KERNELS) + ".")
+        if not isinstance(kernel, str) or kernel not in KERNELS:
+            raise PodiumError(f"unknown kernel {shown(kernel)}", hint="the kernels are " + ", ".join(KERNELS) + ".")
         h = self.bandwidths(bandwidth, kernel)
         made: dict[str, Policy] = {}
         chosen: dict[str, Floats] = {}
@@ -169,6 +178,7 @@ class ContinuousLog:
 
     # --- answers -------------------------------------------------------------------------------------------------
 
+    @checked(seed=SEED)
     def evaluate(
         self,
         policies: Mapping[str, Any],
@@ -195,6 +205,7 @@ class ContinuousLog:
         """What the settings of an answer say of the kernel."""
         return {"kernel": kernel, "bandwidth": self.bandwidths(bandwidth, kernel).tolist()}
 
+    @checked(seed=SEED)
     def compare(
         self,
         policies: Mapping[str, Any],

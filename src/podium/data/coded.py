@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, first_rows, plain
+from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, first_rows, is_unequal, plain
+from podium.data.errors import PodiumError, shown
+from podium.data.owned import sealed
 
 
 class CodedRows:
@@ -36,16 +38,16 @@ class CodedRows:
     def state_codes(self) -> Codes:
         """(N,) which distinct state each row is in, 0..S-1 in sorted order."""
         parts = [factorize(column) for column in self.state_columns.values()]
-        return combine_codes([(codes, len(distinct)) for codes, distinct in parts])
+        return sealed(combine_codes([(codes, len(distinct)) for codes, distinct in parts]))
 
     @cached_property
     def n_states(self) -> int:
-        return int(self.state_codes.max()) + 1
+        return int(self.state_codes.max(initial=-1)) + 1
 
     @cached_property
     def first_rows(self) -> Codes:
         """(S,) the first row of each distinct state."""
-        return first_rows(self.state_codes, self.n_states)
+        return sealed(first_rows(self.state_codes, self.n_states))
 
     @cached_property
     def state_labels(self) -> list[Any]:
@@ -58,7 +60,7 @@ class CodedRows:
     @cached_property
     def cell_codes(self) -> Codes:
         """(N,) which (state, action) each row is."""
-        return self.state_codes * np.int64(self.n_actions) + self.action_codes
+        return sealed(self.state_codes * np.int64(self.n_actions) + self.action_codes)
 
     @cached_property
     def overwritten_by(self) -> Codes:
@@ -70,12 +72,12 @@ class CodedRows:
             size = len(distinct)
         last = np.empty(size, dtype=np.int64)
         last[cells[order]] = order  # a repeated index keeps its last value
-        return last[cells]
+        return sealed(last[cells])
 
     @cached_property
     def latest(self) -> Codes:
         """The rows that remain when a repeated (state, action) is overwritten by the most recent one."""
-        return np.flatnonzero(self.overwritten_by == np.arange(len(self)))
+        return sealed(np.flatnonzero(self.overwritten_by == np.arange(len(self))))
 
     @property
     def distinct(self) -> int:
@@ -99,6 +101,43 @@ class CodedRows:
                 found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))
                 found.update(column_bytes(column))
         return found.hexdigest()
+
+
+def checked_space(labels: Any, *, repeated: bool = False) -> tuple[Any, ...]:
+    """An action space in the order that was given, each label once; repeated ones are refused or dropped."""
+    hint = "give the actions as a list such as ['a', 'b'], in the order of the columns of probabilities."
+    if isinstance(labels, str | bytes | set | frozenset | Mapping) or not isinstance(labels, Iterable):
+        raise PodiumError(f"the action space must be a list; it is {shown(labels)}", hint=hint)
+    space = tuple(plain(label) for label in labels)
+    bad = [x for x in space if not isinstance(x, Hashable) or x is None or x == "" or is_unequal(x)]
+    if bad:
+        raise PodiumError(f"the action space names {shown(bad[0])}, which cannot be an action", hint=hint)
+    position = {label: i for i, label in enumerate(space)}
+    if repeated:
+        return tuple(dict.fromkeys(space))
+    if len(position) < len(space):
+        twice = next(label for i, label in enumerate(space) if position[label] != i)
+        raise PodiumError(f"the action space names {shown(twice)} twice", hint="name each action once.")
+    return space
+
+
+def rows_of(columns: Mapping[str, Column], rows: Any, name: str) -> Column:
+    """Some rows of one column."""
+    column: Column = columns[name][rows]
+    return column
+
+
+def refuse_rows_beyond(rows: Any, size: int) -> None:
+    """Refuse rows that a log of this size does not have."""
+    try:
+        np.arange(size)[rows]
+    except IndexError as error:
+        raise PodiumError(f"the log does not have these rows: {error}", hint=f"they are 0 to {size - 1}.") from None
+
+
+def space(name: str, labels: Any) -> tuple[Any, ...]:
+    """The rule of arguments that are an action space."""
+    return checked_space(labels)
 
 
 def column_bytes(column: Column) -> bytes:

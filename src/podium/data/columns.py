@@ -33,7 +33,7 @@ def to_array(values: Any) -> Column:
         gaps[np.ma.getmaskarray(values)] = None
         return gaps
     if isinstance(values, np.ndarray):
-        return values
+        return np.asarray(values)  # a subclass may do its own arithmetic
     if isinstance(values, set | frozenset | Mapping):
         raise PodiumError(f"a {type(values).__name__} is no column", hint="give a list or an array: one value per row.")
     if hasattr(values, "to_numpy"):
@@ -88,7 +88,7 @@ def is_unequal(value: Any) -> bool:
         return False
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA
+    except Exception:  # pandas.NA, and objects that refuse to be compared
         return True
 
 
@@ -186,6 +186,8 @@ def times_column(values: Any, what: str) -> Column:
     """A sortable column of times: numbers, dates, or ISO 8601 texts."""
     column = to_array(values)
     hint = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
+    if column.ndim != 1:
+        raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
     refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
     if column.dtype.kind == "M":
         return column

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+LONGEST = 4000  # characters of a message: names and lists of columns may have millions
+
+
 class PodiumError(ValueError):
     """Bad input, with a hint that says how to go on.
 
@@ -23,6 +26,7 @@ class PodiumError(ValueError):
     """
 
     def __init__(self, message: str, hint: str) -> None:
+        message, hint = (x if len(x) <= LONGEST else x[:LONGEST] + "..." for x in (message, hint))
         super().__init__(f"{message}\n\nHint: {hint}")
         self.message = message
         self.hint = hint
@@ -106,8 +110,22 @@ def show_value(value: Any) -> str:
         value = value.tolist()
     if value is None or (isinstance(value, str) and not value):
         return "nothing"
-    text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    try:
+        text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    except Exception:  # whole numbers of thousands of digits, and objects that cannot show themselves
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def shown(value: Any) -> str:
+    """An argument as it was written; unlike a cell of a table, None and an empty text are values here.
+
+    >>> shown(None), shown(""), shown(2.5)
+    ('None', "''", '2.5')
+    """
+    value = value.item() if isinstance(value, np.floating) else value
+    plain = value is None or isinstance(value, float) or (isinstance(value, str) and not value)
+    return repr(value) if plain else show_value(value)
 
 
 def listed(labels: Iterable[Any], most: int = 20) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import INT64, Column, is_unequal, kind_of
-from podium.data.errors import PodiumError, needs
+from podium.data.errors import PodiumError, needs, shown
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
@@ -129,8 +129,8 @@ def series_to_array(series: Any) -> Column:
 
 def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
     """Named columns as a frame of "pandas", "polars" or "pyarrow"."""
-    if backend not in EXTRAS:
-        raise PodiumError(f"unknown frame library {backend!r}", hint="use one of " + ", ".join(EXTRAS) + ".")
+    if not isinstance(backend, str) or backend not in EXTRAS:
+        raise PodiumError(f"unknown frame library {shown(backend)}", hint="use one of " + ", ".join(EXTRAS) + ".")
     with needs(backend, EXTRAS[backend], f"a {backend} frame"):
         __import__(backend)
     import narwhals as nw

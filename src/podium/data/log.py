@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from podium.data.coded import CodedRows
+from podium.data.arguments import SEED, checked, mapping, row_numbers, text
+from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import (
     Codes,
     Column,
@@ -21,8 +22,9 @@ from podium.data.columns import (
     times_column,
     to_array,
 )
-from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, take_rows
+from podium.data.owned import OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
 
@@ -98,24 +100,26 @@ class Log(CodedRows):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        for name in ("columns", "names"):
+            self._set(**{name: own_columns(mapping(name, getattr(self, name)))})
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
         if len(rewards) == 0:
             raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
         rule, hint = f"must lie within -{LARGEST:g} and {LARGEST:g}", "give the rewards in a larger unit."
         refuse_rows(self.column("reward"), rule, np.abs(rewards) > LARGEST, rewards, hint)
-        self._set(rewards=rewards)
-        self._set(state_columns=self._check_states())
+        self._set(rewards=owned(rewards))
+        self._set(state_columns=own_columns(self._check_states()))
         labels = labels_column(
             self.actions, self.column("action"), mixed_hint=TEXT_HINT.format(name=self.header("action"))
         )
         self._check_length("action", len(labels))
-        self._set(actions=labels)
+        self._set(actions=owned(labels))
         self._code_actions()
         if self.times is not None:
-            self._set(times=times_column(self.times, self.column("time")))
+            self._set(times=owned(times_column(self.times, self.column("time"))))
             self._check_length("time", len(self.times))
         if self.units is not None:
-            self._set(units=units_column(self.units, self.column("unit")))
+            self._set(units=owned(units_column(self.units, self.column("unit"))))
             self._check_length("unit", len(self.units))
         if self.propensities is not None:
             self._set(propensities=self._check_propensities(self.propensities))
@@ -124,10 +128,11 @@ class Log(CodedRows):
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, sealed(value) if isinstance(value, np.ndarray) else value)
 
     # --- names, for messages -------------------------------------------------------------------------------
 
+    @checked(role=text)
     def header(self, role: str) -> str:
         """The header of the column that plays a role: 'reward' unless it was renamed."""
         return self.names.get(role, role)
@@ -146,7 +151,7 @@ class Log(CodedRows):
             )
 
     def _check_states(self) -> dict[str, Column]:
-        given, raw = state_columns(self.states, self.header("state"))
+        given, raw = state_columns(vars(self)["states"], self.header("state"))
         self._set(states=given)
         if not raw:
             raise PodiumError(
@@ -163,16 +168,11 @@ class Log(CodedRows):
 
     def _code_actions(self) -> None:
         codes, observed = factorize(self.actions)
-        if isinstance(self.action_space, str | set | frozenset):
-            raise PodiumError("the action space must be a list", hint="columns of probabilities follow its order.")
-        if len(self.action_space) == 0:
+        space = checked_space(self.action_space)
+        if not space:
             self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
             return
-        space = tuple(plain(x) for x in self.action_space)
         position = {label: i for i, label in enumerate(space)}
-        if len(position) < len(space):
-            twice = next(x for i, x in enumerate(space) if x in space[:i])
-            raise PodiumError(f"the action space names {show_value(twice)} twice", hint="name each action once.")
         known = np.array([position.get(plain(x), -1) for x in observed], dtype=np.int64)
         codes = known[codes]
         refuse_rows(
@@ -192,7 +192,7 @@ class Log(CodedRows):
         refuse_rows(what, "must be > 0", p <= 0, p, hint)
         refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
         refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
-        return p
+        return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
         changes, logged = type(self).read_behavior(self._copy(behavior=None), self.behavior, seed)
@@ -228,32 +228,30 @@ class Log(CodedRows):
 
     def with_actions(self, labels: Sequence[Any]) -> Log:
         """The same log over an action space that also holds `labels`, appended in the given order."""
-        have = set(self.action_space)
-        extra = tuple(dict.fromkeys(plain(x) for x in labels if plain(x) not in have))
+        extra = tuple(dict.fromkeys((*self.action_space, *checked_space(labels, repeated=True))))[self.n_actions :]
         if not extra:
             return self
-        behavior = self.behavior
-        if behavior is not None:
-            behavior = np.hstack([behavior, np.zeros((len(self), len(extra)))])
+        zeros = np.zeros((len(self), len(extra)))
+        behavior = None if self.behavior is None else np.hstack([self.behavior, zeros])
         return self._copy(action_space=self.action_space + extra, behavior=behavior)
 
     def with_action_space(self, labels: Sequence[Any]) -> Log:
         """The same log over this action space, in this order; it must hold every logged action."""
-        twin = self._copy(action_space=tuple(labels), behavior=None)
+        twin = self._copy(action_space=labels, behavior=None)
         twin._code_actions()
         if self.behavior is not None:
-            known = [x for x in self.action_space if x in set(twin.action_space)]
-            lost = self.behavior[:, [x not in set(known) for x in self.action_space]]
-            if np.any(lost > AGREE):
+            place = {label: j for j, label in enumerate(twin.action_space)}
+            to = np.array([place.get(label, -1) for label in self.action_space], dtype=np.int64)
+            if np.any(self.behavior[:, to < 0] > AGREE):
                 raise PodiumError(
                     "the behaviour policy plays actions that the action space lacks", hint="name every action."
                 )
             behavior = np.zeros((len(self), twin.n_actions))
-            for label in known:
-                behavior[:, twin.action_space.index(label)] = self.behavior[:, self.action_space.index(label)]
+            behavior[:, to[to >= 0]] = self.behavior[:, to >= 0]
             twin._set(behavior=behavior)
         return twin
 
+    @checked(seed=SEED)
     def with_behavior(self, policy: Any, seed: int = 0) -> Log:
         """The same log with this behaviour policy (any policy form, or "estimate"), checked against the propensities.
 
@@ -271,6 +269,7 @@ class Log(CodedRows):
         """The same log without the label that its propensities are estimated."""
         return self._copy(estimated=None)
 
+    @checked(column=text)
     def with_units(self, column: str) -> Log:
         """The same log with a column of its file or frame as the unit that makes rows dependent."""
         if column not in self.columns and column not in self.state_columns:
@@ -283,15 +282,18 @@ class Log(CodedRows):
             log._set(state_columns=rest, states=states_given(rest, list(rest), self.states))
         return log
 
+    @checked(rows=row_numbers)
     def take(self, rows: slice | Codes) -> Log:
         """The log of some rows, over the same action space."""
+
+        refuse_rows_beyond(rows, len(self))
 
         def picked(values: Any) -> Any:
             return None if values is None else values[rows]
 
         states = {name: column[rows] for name, column in self.state_columns.items()}
         return self._copy(
-            states=take_rows(self.states, rows),
+            states=take_rows(vars(self)["states"], rows),
             state_columns=states,
             actions=self.actions[rows],
             action_codes=self.action_codes[rows],
@@ -338,13 +340,14 @@ class Log(CodedRows):
         cls, columns: Mapping[str, Column], roles: Roles, actions: Sequence[Any] = (), frame: Any = None
     ) -> Log:
         """A log from columns whose roles are known; `frame` is what they came from."""
+        columns = own_columns(columns)
         of = {role: columns[header] for role, header in roles.names.items()}
         log = cls(
             states=states_given(columns, list(roles.states), frame),
             actions=of["action"],
             rewards=of["reward"],
             propensities=of.get("propensity"),
-            action_space=tuple(actions),
+            action_space=actions,
             times=of.get("time"),
             units=of.get("unit"),
             columns=columns,
@@ -394,7 +397,4 @@ class Log(CodedRows):
         return describe_log(self, self.engine)
 
 
-def rows_of(columns: Mapping[str, Column], rows: slice | Codes, name: str) -> Column:
-    """Some rows of one column."""
-    column: Column = columns[name][rows]
-    return column
+Log.states = OwnStates()  # a frame is handed out as a copy

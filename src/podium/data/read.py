@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from podium.adapters import vowpal
+from podium.data.arguments import checked, texts
+from podium.data.arguments import path as at_path
+from podium.data.coded import space
 from podium.data.columns import Column, match_label, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
@@ -31,6 +34,7 @@ CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
 SAVE_HINT = "save the file as UTF-8."
 
 
+@checked(path=at_path, actions=space, text=texts)
 def read_log(
     path: str | Path,
     *,

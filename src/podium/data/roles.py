@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.data.errors import PodiumError, count
+from podium.data.arguments import checked, mapping, optional, text, texts
+from podium.data.errors import PodiumError, count, shown
 
 KNOWN = {
     "full": "the full behaviour policy",
@@ -43,6 +44,10 @@ class Roles:
         return replace(self, names={**self.names, "unit": column}, states=states)
 
 
+@checked(
+    columns=mapping, state=optional(texts), action=text, reward=text, propensity=optional(text), time=optional(text),
+    unit=optional(text),
+)  # fmt: skip
 def assign_roles(
     columns: Mapping[str, Any],
     state: str | Sequence[str] | None = None,
@@ -53,6 +58,8 @@ def assign_roles(
     unit: str | None = None,
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
+    if odd := [name for name in columns if not isinstance(name, str)]:
+        raise PodiumError(f"the names of columns must be texts; one is {shown(odd[0])}", hint="rename it.")
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
         if name is not None and name not in columns:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from podium.data.arguments import checked, texts
+from podium.data.arguments import text as named
+from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key, times_column
-from podium.data.errors import BadRows, PodiumError
+from podium.data.errors import BadRows, PodiumError, shown
 from podium.data.frames import is_frame
 from podium.data.log import Log
 from podium.data.read import match_actions, read_log
@@ -270,6 +273,7 @@ class ScannedLog:
         return log
 
 
+@checked(engine=named, actions=space, text=texts)
 def scan_log(
     source: Any,
     *,
@@ -299,6 +303,10 @@ def scan_log(
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
     }  # fmt: skip
     chosen = choose_engine(source, engine)
+    if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
+        raise PodiumError(
+            f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
+        )
     if chosen == "memory":
         if is_frame(source):
             return Log.from_frame(source, actions=actions, **roles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from contextlib import suppress
@@ -67,8 +68,9 @@ def locked_folder(where: Path, prefix: str) -> tuple[Path, IO[bytes] | None]:
             lock = (folder / LOCK).open("wb")
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                (folder / LOCK).stat()  # gone if another process swept it before it was locked
             return folder, lock
-        except (BlockingIOError, FileNotFoundError):  # another process swept it before it was locked
+        except (BlockingIOError, FileNotFoundError):  # another process is sweeping it, or has
             continue
         except OSError:
             with suppress(OSError):
@@ -108,7 +110,9 @@ def remove_abandoned(folder: Path) -> None:
         (folder / LOCK).unlink()  # fails while its process lives
         clear(folder)
         return
-    with open(os.open(folder / LOCK, os.O_WRONLY | os.O_NOFOLLOW), "wb") as lock:
+    if not stat.S_ISREG((folder / LOCK).lstat().st_mode):
+        return
+    with open(os.open(folder / LOCK, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
         clear(folder)
 

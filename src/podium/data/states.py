@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from podium.data.columns import Column, boxed, is_missing, labels_column, to_array
 from podium.data.errors import refuse_rows
 from podium.data.frames import ColumnTable, frame_names, frame_to_columns, is_frame
+from podium.data.owned import lent, owned
 
 
 def state_columns(states: Any, name: str) -> tuple[Any, dict[str, Column]]:
     """States as policies are handed them, and their columns by header."""
     if is_frame(states):
+        states = states if isinstance(states, ColumnTable) else lent(states)
         return states, frame_to_columns(states)
-    array = to_array(states)
+    array = owned(to_array(states))
     if array.ndim == 2:
         return array, {f"{name}[{j}]": array[:, j] for j in range(array.shape[1])}
     if array.ndim == 1 and array.dtype == object and is_row(array[:1]):

@@ -278,11 +278,7 @@ def open_rows(
         if len(log) > size:
             return open_scanned(log, policies, behavior, actions, unit, seed, size, late)
         log = log.collect()
-    if not isinstance(log, Log):
-        raise PodiumError(
-            f"log must be a podium.Log; it is {type(log).__name__}",
-            hint="make one with podium.read_log, podium.scan_log, podium.Log.from_frame or podium.Log.",
-        )
+    check_log(log)
     log = with_options(log, behavior, actions, unit, seed)
     doubts = () if log.estimated is None else log.estimated.warnings
     if len(log) <= size or at_once:
@@ -297,6 +293,15 @@ def open_rows(
         some = PolicySet(tuple(p.take(drawn) for p in resolved), resolved.warnings)
         return Rows(log, log.take(drawn), some, source, groups, drawn)
     return open_memory(log, policies, seed, size, doubts, late)
+
+
+def check_log(log: Any) -> None:
+    """Refuse what is no log."""
+    if not isinstance(log, Log | ScannedLog):
+        raise PodiumError(
+            f"log must be a podium.Log; it is {type(log).__name__}",
+            hint="make one with podium.read_log, podium.scan_log, podium.Log.from_frame or podium.Log.",
+        )
 
 
 def with_options(log: Log, behavior: Any, actions: Sequence[Any], unit: str | None, seed: int) -> Log:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, load_model
-from podium.command.signals import Ended
+from podium.data.arguments import refuse_class
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, listed
 from podium.data.facts import Fact
+from podium.data.owned import ask
 from podium.episodes.bounds import Bounds, bounds_of
 from podium.policies.specs import load_object
 
@@ -59,11 +60,11 @@ class Actor:
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Floats:
         try:
-            answer = function(*arguments)
+            answer = ask(function, *arguments)
             if hasattr(answer, "detach"):  # a torch tensor
                 answer = answer.detach().cpu().numpy()
-            return np.asarray(answer, dtype=np.float64)
-        except (PodiumError, Ended):
+            return np.array(answer, dtype=np.float64)  # a copy: the function may write into its answer again
+        except PodiumError:
             raise
         except (Exception, SystemExit) as error:
             shapes = " and ".join(str(x.shape) for x in arguments if isinstance(x, np.ndarray))
@@ -75,6 +76,7 @@ class Actor:
 
 def as_actor(name: str, policy: Any) -> Actor:
     """Read a policy in any form that acts."""
+    refuse_class(f"policy {name!r}", policy)
     if isinstance(policy, str):
         policy = load_spec(policy)
     density = getattr(policy, "log_prob", None)
@@ -91,6 +93,14 @@ def as_actor(name: str, policy: Any) -> Actor:
     if density is not None:
         return Actor(name, None, density, bounds)
     raise PodiumError(f"policy {name!r} cannot act: it is {type(policy).__name__}", hint=FORMS)
+
+
+def check_names(policies: Any) -> None:
+    """Policies of episodes are a mapping of names to whatever acts."""
+    if not isinstance(policies, Mapping) or not policies:
+        raise PodiumError("no policies to compare", hint="give policies={'name': ...}.")
+    if not all(isinstance(name, str) and name.strip() for name in policies):
+        raise PodiumError("a policy's name must be a text", hint="give policies={'name': ...}.")
 
 
 def who_acted(
@@ -183,19 +193,23 @@ class Answers:
                 hint="give its most likely action, or log_prob(observations, actions).",
             )
         try:
-            batch = np.asarray(self.function(observations), dtype=np.float64)
+            batch = np.array(ask(self.function, observations), dtype=np.float64)
         except Exception:
             if single is None:
                 raise
             batch = np.empty(0)
         if single is None or (batch.shape[:1] == (len(observations),) and same(batch[rows], single)):
             return batch
-        return np.stack([np.asarray(self.function(o), dtype=np.float64).reshape(width) for o in observations])
+        return self.each(observations, width)
+
+    def each(self, observations: NDArray[Any], width: int) -> Floats:
+        """Its answers to one observation after the other; what it returned before may be written again."""
+        return np.stack([np.array(ask(self.function, o), dtype=np.float64).reshape(width) for o in observations])
 
     def one_by_one(self, observations: NDArray[Any], width: int) -> Floats | None:
         """Its answers to single observations; None where it takes none."""
         try:
-            return np.stack([np.asarray(self.function(o), dtype=np.float64).reshape(width) for o in observations])
+            return self.each(observations, width)
         except Exception:
             return None
 

@@ -86,6 +86,6 @@ def bounds_of(source: Any) -> Bounds:
         raise PodiumError(f"no bounds of an action space can be read from {type(source).__name__}", hint=HINT)
     try:
         pair = np.broadcast_arrays(np.asarray(low, np.float64).reshape(-1), np.asarray(high, np.float64).reshape(-1))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise PodiumError("bounds must be two numbers, or two lists of the same length", hint=HINT) from error
     return Bounds(pair[0].copy(), pair[1].copy())

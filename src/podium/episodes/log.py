@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from podium.adapters.sb3 import is_discrete
 from podium.comparison.compare import compare, retold
 from podium.comparison.result import Comparison
 from podium.data.columns import Codes, Floats
-from podium.data.errors import PodiumError, Unavailable, count, listed, show_value
+from podium.data.errors import PodiumError, Unavailable, count, listed, show_value, shown
 from podium.data.facts import Fact
 from podium.data.log import AGREE
-from podium.episodes.actors import Actor, as_actor, who_acted
+from podium.data.owned import sealed
+from podium.episodes.actors import Actor, as_actor, check_names, who_acted
 from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.interactions import Interactions, as_interactions, without_steps
 from podium.episodes.proxy import Coordinates, log_proxy
@@ -44,15 +46,15 @@ class EpisodeLog:
     def __post_init__(self) -> None:
         if self.horizon is not None:
             check_steps("horizon", self.horizon, "use horizon=100 for the first 100 steps; None for whole episodes.")
-        if self.probabilities not in PROBABILITIES:
+        if not isinstance(self.probabilities, str) or self.probabilities not in PROBABILITIES:
             raise PodiumError(
-                f"probabilities must be 'auto', 'proxy' or 'density'; it is {self.probabilities!r}",
+                f"probabilities must be 'auto', 'proxy' or 'density'; it is {shown(self.probabilities)}",
                 hint="'auto' uses densities where every policy offers them.",
             )
         g = self.gamma
-        if isinstance(g, bool) or not isinstance(g, int | float | np.number) or not 0 <= g <= 1:
+        if isinstance(g, bool) or not isinstance(g, Real) or not 0 <= g <= 1:
             raise PodiumError(
-                f"gamma must be a number from 0 to 1; it is {show_value(g)}",
+                f"gamma must be a number from 0 to 1; it is {shown(g)}",
                 hint="use gamma=1 for plain sums of rewards, gamma=0.99 to discount later ones.",
             )
         log_proxy(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), 0.0, 1.0, coordinates=self.coordinates)  # its name is known
@@ -72,38 +74,39 @@ class EpisodeLog:
     @cached_property
     def lengths(self) -> Codes:
         """(n,) steps that count."""
-        return np.array([min(len(e), self.horizon or len(e)) for e in self.episodes])
+        return sealed(np.array([min(len(e), self.horizon or len(e)) for e in self.episodes]))
 
     @cached_property
     def starts(self) -> Codes:
         """(n,) where each episode starts among all those steps."""
-        return np.cumsum(self.lengths) - self.lengths
+        return sealed(np.cumsum(self.lengths) - self.lengths)
 
     @cached_property
     def returns(self) -> Floats:
         """(n,) the sum of the rewards of those steps, discounted."""
-        return np.array([r.sum() for r in self.rewards])
+        return sealed(np.array([r.sum() for r in self.rewards]))
 
     @cached_property
-    def rewards(self) -> list[Floats]:
+    def rewards(self) -> tuple[Floats, ...]:
         """(T,) the rewards of those steps, times gamma^t, of every episode."""
         discount = float(self.gamma) ** np.arange(int(self.lengths.max()))
-        return [e.rewards[:t] * discount[:t] for e, t in zip(self.episodes, self.lengths, strict=True)]
+        parts = zip(self.episodes, self.lengths, strict=True)
+        return tuple(sealed(e.rewards[:t] * discount[:t]) for e, t in parts)
 
     @cached_property
     def states(self) -> NDArray[Any]:
         """(n, D) the first observations."""
-        return np.stack([e.observations[0].reshape(-1) for e in self.episodes])
+        return sealed(np.stack([e.observations[0].reshape(-1) for e in self.episodes]))
 
     @cached_property
     def observations(self) -> NDArray[Any]:
         """(M, ...) what was seen in all steps that count, one episode after the other."""
-        return np.concatenate([e.observations[:t] for e, t in zip(self.episodes, self.lengths, strict=True)])
+        return sealed(np.concatenate([e.observations[:t] for e, t in zip(self.episodes, self.lengths, strict=True)]))
 
     @cached_property
     def actions(self) -> NDArray[Any]:
         """(M, ...) what was done there."""
-        return np.concatenate([e.actions[:t] for e, t in zip(self.episodes, self.lengths, strict=True)])
+        return sealed(np.concatenate([e.actions[:t] for e, t in zip(self.episodes, self.lengths, strict=True)]))
 
     # --- probabilities of sequences --------------------------------------------------------------------------
 
@@ -181,8 +184,7 @@ class EpisodeLog:
 
     def interactions(self, policies: Mapping[str, Any], behavior: Any = None) -> Interactions:
         """The episodes as a `Log`, and the policies on it; the behaviour policy's own proxy is the propensity."""
-        if not isinstance(policies, Mapping) or not policies:
-            raise PodiumError("no policies to compare", hint="give policies={'name': ...}.")
+        check_names(policies)
         candidates = {name: as_actor(name, policy) for name, policy in policies.items() if not is_logged(policy)}
         acted, notes = who_acted([e.behavior for e in self.episodes], behavior, candidates)
         actors = list(dict.fromkeys([*candidates.values(), *(acted or ())]))
@@ -226,7 +228,8 @@ class EpisodeLog:
     ) -> Comparison:
         """Rank the policies and judge every pair; `options` are those of `podium.compare`."""
         made = self.interactions(policies, behavior)
-        if made.lacking and (asked := EPISODIC.get(str(estimator).upper())) is not None:
+        asked = EPISODIC.get(estimator.upper()) if isinstance(estimator, str) else None
+        if made.lacking and asked is not None:
             raise Unavailable(f"{asked.name} {made.lacking}", hint=STEPS_HINT)
         return retold(compare(made.log, made.policies, estimator, **options), made.notes, made.log)
 

@@ -8,12 +8,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from podium.data.errors import PodiumError
+from podium.data.arguments import checked, numbers, optional
+from podium.data.errors import PodiumError, shown
 
 Coordinates: TypeAlias = Literal["mean", "step", "exponent"]
 Actions: TypeAlias = NDArray[np.floating] | Sequence[ArrayLike]
 
 
+@checked(low=numbers, high=numbers, lengths=optional(numbers))
 def log_proxy(
     policy_actions: Actions,
     logged_actions: Actions,
@@ -56,15 +58,17 @@ def log_proxy(
     >>> log_proxy([[[0.0], [0.0]], [[1.0]]], [[[1.0], [-1.0]], [[-1.0]]], low=-1.0, high=1.0)
     array([-0.66666667,        -inf])
     """
-    if coordinates not in get_args(Coordinates):
+    if not isinstance(coordinates, str) or coordinates not in get_args(Coordinates):
         raise PodiumError(
-            f"coordinates must be 'mean', 'step' or 'exponent'; it is {coordinates!r}",
+            f"coordinates must be 'mean', 'step' or 'exponent'; it is {shown(coordinates)}",
             hint="'mean' is the paper's text, 'exponent' its authors' program.",
         )
-    if lengths is None and not isinstance(logged_actions, np.ndarray):
-        lengths = np.array([len(np.atleast_1d(np.asarray(episode))) for episode in logged_actions])
+    if not isinstance(logged_actions, np.ndarray):
+        logged_actions = _episodes(logged_actions)
+        lengths = np.array([len(episode) for episode in logged_actions]) if lengths is None else lengths
     ours, theirs = _padded(policy_actions), _padded(logged_actions)
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    _check_shapes(ours, theirs, low, high, lengths)
     if lengths is not None:  # the padding may hold anything; a match adds nothing to the sum
         inside = (np.arange(theirs.shape[-2]) < np.asarray(lengths)[:, None])[..., None]
         ours, theirs = np.where(inside, ours, low), np.where(inside, theirs, low)
@@ -77,6 +81,26 @@ def log_proxy(
     else:
         result = _log_sum(logs.sum(axis=-2)) - np.log(d)
     return np.asarray(result, dtype=np.float64)
+
+
+def _check_shapes(
+    ours: NDArray[np.float64],
+    theirs: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    lengths: ArrayLike | None,
+) -> None:
+    """Arrays that do not fit together are refused with their shapes."""
+    d = theirs.shape[-1] if theirs.ndim > 2 else 0
+    sizes = {bound.shape for bound in (low, high)} - {(), (1,), (d,)}
+    episodes = None if lengths is None else np.shape(lengths)
+    fits = d and theirs.size and ours.shape[-3:] == theirs.shape[-3:] and not sizes
+    if not fits or episodes not in (None, theirs.shape[-3:-2]) or not (high > low).all():
+        raise PodiumError(
+            f"the actions of the policy have shape {ours.shape}, the logged ones {theirs.shape}, the bounds "
+            f"{low.shape} and {high.shape}, the lengths {episodes}; they must fit, and low must be below high",
+            hint="give actions (n, T, d), bounds that are numbers or (d,), and n lengths.",
+        )
 
 
 def _log_factors(
@@ -102,15 +126,27 @@ def _log_sum(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.log(np.exp(logs - shift[..., None]).sum(axis=-1)) + shift)
 
 
+def _episodes(actions: Actions) -> list[NDArray[np.float64]]:
+    """Episodes as arrays (T, d) of one width."""
+    hint = "give one array (T, d) of numbers per episode."
+    try:
+        parts = [np.atleast_1d(np.asarray(episode, dtype=np.float64)) for episode in actions]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PodiumError("the actions of episodes must be numbers", hint=hint) from error
+    parts = [part[:, None] if part.ndim == 1 else part for part in parts]
+    if not parts or len({part.shape[1:] for part in parts}) > 1 or parts[0].ndim != 2:
+        raise PodiumError("the actions of episodes must all have the same coordinates", hint=hint)
+    return parts
+
+
 def _padded(actions: Actions) -> NDArray[np.float64]:
     """An array (..., n, T, d); of a list of episodes, padded with zeros."""
     if isinstance(actions, np.ndarray):
+        if actions.dtype.kind not in "biuf":
+            raise PodiumError("the actions of episodes must be numbers", hint="give an array (..., n, T, d).")
         return actions.astype(np.float64)
-    episodes = [np.asarray(episode, dtype=np.float64) for episode in actions]
-    episodes = [episode[:, None] if episode.ndim == 1 else episode for episode in episodes]
-    longest = max(map(len, episodes), default=0)
-    width = episodes[0].shape[1] if episodes else 1
-    result = np.zeros((len(episodes), longest, width))
+    episodes = _episodes(actions)
+    result = np.zeros((len(episodes), max(map(len, episodes)), episodes[0].shape[1]))
     for row, episode in zip(result, episodes, strict=True):
         row[: len(episode)] = episode
     return result

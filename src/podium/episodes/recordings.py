@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete
+from podium.data.arguments import optional, text
 from podium.data.columns import Codes, Floats
-from podium.data.errors import PodiumError, count, show_value
+from podium.data.errors import PodiumError, count, show_value, shown
 from podium.data.log import AGREE
+from podium.data.owned import owned
 from podium.episodes.bounds import Bounds, bounds_of
 
 PARTS = ("observations", "actions", "rewards")
@@ -87,11 +89,19 @@ class Episode:
         for name, values in zip(PARTS, (observations, actions, rewards), strict=True):
             refuse_steps(name, "must be finite numbers", ~np.isfinite(values), values, "repair or drop the episode.")
         if self.propensities is not None:
-            object.__setattr__(self, "propensities", step_propensities(self.propensities, actions))
-        ended = None if self.terminated is None else bool(np.any(self.terminated))
+            object.__setattr__(self, "propensities", owned(step_propensities(self.propensities, actions)))
+        ended = None
+        if self.terminated is not None:
+            marks = np.asarray(self.terminated)
+            if marks.dtype.kind not in "biuf":
+                raise PodiumError(f"terminated must be True or False; it is {shown(self.terminated)}", hint=FORMS + ".")
+            ended = bool(marks.any())
+        behavior, bounds = optional(text)("behavior", self.behavior), self.bounds
+        object.__setattr__(self, "behavior", behavior)
+        object.__setattr__(self, "bounds", bounds if bounds is None or is_discrete(bounds) else bounds_of(bounds))
         parts = {"observations": observations, "actions": actions, "rewards": rewards, "terminated": ended}
         for name, value in parts.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, owned(value) if isinstance(value, np.ndarray) else value)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -110,8 +120,10 @@ def numeric(name: str, values: Any) -> NDArray[Any]:
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiu":
+            if array.dtype.kind == "c":
+                raise TypeError("complex numbers")
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise PodiumError(
             f"{name} must be numbers, the same count in every step", hint=f"{FORMS}; an array each."
         ) from error

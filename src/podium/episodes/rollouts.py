@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, seeded
-from podium.data.errors import MissingExtra, PodiumError
+from podium.data.arguments import SEED, checked, flag, optional, refuse_class, text, whole
+from podium.data.errors import MissingExtra, PodiumError, shown
+from podium.data.owned import ask
 from podium.episodes.actors import batch_predict, load_spec
 from podium.episodes.bounds import bounds_of
 from podium.episodes.recordings import Episode, check_steps
 
+MOST_EPISODES = 1_000_000
 
+
+@checked(episodes=whole(1, 100, MOST_EPISODES), seed=SEED, name=optional(text), deterministic=flag)
 def record(
     env: Any,
     policy: Any,
@@ -37,7 +42,6 @@ def record(
     name : of the policy, kept as `Episode.behavior`
     deterministic : without a model's exploration; a log should have it
     """
-    check_steps("episodes", episodes, "use 100.")
     check_steps("horizon", 1 if horizon is None else horizon, "use 100.")
     if isinstance(policy, str):
         policy = load_spec(policy)
@@ -46,11 +50,16 @@ def record(
             import gymnasium
         except ImportError as error:
             raise MissingExtra("gymnasium", "rl", "making an environment by name") from error
-        made = gymnasium.make(env)
+        try:
+            made = gymnasium.make(env)
+        except Exception as error:  # of many kinds
+            raise PodiumError(f"no environment {env!r}: {error}", hint="use a name such as 'Ant-v5'.") from error
         try:
             return record(made, policy, episodes, horizon, seed, name=name, deterministic=deterministic)
         finally:
             made.close()
+    if not all(hasattr(env, name) for name in ("action_space", "reset", "step")):
+        raise PodiumError(f"env must be a Gymnasium environment; it is {shown(env)}", hint="use gymnasium.make(...).")
     bounds = None if is_discrete(env.action_space) else bounds_of(env.action_space)
     act = single_action(policy, deterministic)
     seeds = np.random.SeedSequence(seed).generate_state(episodes + 1)
@@ -63,7 +72,7 @@ def record(
             rewards: list[float] = []
             terminated = False
             while not terminated and (horizon is None or len(rewards) < horizon):
-                action = act(observation).reshape(env.action_space.shape)
+                action = answer_of(act, observation, env.action_space.shape)
                 if bounds is None:
                     action = action.astype(env.action_space.dtype)
                     sent: Any = action.item() if action.ndim == 0 else action
@@ -81,8 +90,22 @@ def record(
     return recorded
 
 
+def answer_of(act: Callable[[NDArray[Any]], NDArray[Any]], observation: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """What the policy does on one observation, in the shape of the environment's actions."""
+    try:
+        return np.array(ask(act, observation)).reshape(shape)
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PodiumError(
+            f"the policy failed on an observation: {type(error).__name__}: {error}",
+            hint=f"it was called with one observation, and its action must have shape {shape}.",
+        ) from error
+
+
 def single_action(policy: Any, deterministic: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """The policy on one observation."""
+    refuse_class("the policy", policy)
     if hasattr(policy, "predict"):
         predict = batch_predict(policy, deterministic)
         return lambda observation: np.asarray(predict(np.asarray(observation)[None], 0))[0]

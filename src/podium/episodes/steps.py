@@ -8,12 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from podium.data.arguments import checked, text, texts
+from podium.data.arguments import path as at_path
 from podium.data.columns import Column, Floats, factorize, first_rows, labels_column, numbers_column, plain
 from podium.data.errors import PodiumError, show_value
 from podium.data.read import have, read_columns
 from podium.episodes.recordings import Episode
 
 
+@checked(
+    path=at_path, episode=text, step=text, action=text, reward=text, behavior=text, propensity=text, observation=texts
+)
 def read(
     path: str | Path,
     *,

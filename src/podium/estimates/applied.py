@@ -14,6 +14,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats, group_sums, to_array
 from podium.data.errors import PodiumError
+from podium.data.owned import owned
 from podium.engines.parts import Part
 from podium.engines.rows import Rows
 from podium.estimates.baselines import (
@@ -157,4 +158,4 @@ def apply_baseline(spec: Any, rows: Rows, latest: bool, seed: int) -> AppliedBas
     values = to_array(spec)
     if values.shape[:1] != (len(rows),):
         raise wrong_shape(values.shape, len(rows), rows.sample.n_actions)
-    return Array(values)
+    return Array(values if isinstance(values, np.memmap) else owned(values))

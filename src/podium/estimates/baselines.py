@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from podium.data.arguments import is_huge, refuse_class
 from podium.data.columns import Codes, Floats, numbers_column, to_array
-from podium.data.errors import PodiumError
-from podium.data.frames import ColumnTable, columns_to_frame
+from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
+from podium.data.owned import ask
 
 NAMED = ("mean", "linear", "state")
 NAMES = '"mean", "linear", "state", a number, q(states, actions), v(states), an object with fit/predict, or an array'
@@ -64,8 +65,12 @@ def check_baseline(spec: Any) -> None:
     """Refuse what no log allows."""
     if isinstance(spec, str) and spec not in NAMED:
         raise PodiumError(f"unknown baseline {spec!r}", hint=f"a baseline is {NAMES}.")
-    if spec is None or isinstance(spec, bool | dict):
-        raise PodiumError(f"a baseline cannot be {spec!r}", hint=f"a baseline is {NAMES}.")
+    refuse_class("the baseline", spec)
+    if spec is None or is_huge(spec) or isinstance(spec, bool | np.bool_ | bytes | Mapping | Set):
+        raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
+    known = isinstance(spec, KnownAverages | numbers.Real | Sequence) or callable(spec)
+    if not known and not any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")):
+        raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
 
 
 def constant(value: float, size: int) -> BaselineRows:
@@ -107,13 +112,13 @@ def takes_actions(function: Callable[..., Any]) -> bool:
 def from_callable(function: Callable[..., Any], log: Log, rows: Codes) -> BaselineRows:
     """An environment model q(states, actions) -> (N,) or a critic v(states) -> (N,)."""
     states = log.states
-    if isinstance(states, ColumnTable):
-        states = columns_to_frame(states.columns, "pandas")
 
-    def ask(*arguments: Any) -> Floats:
+    def numbers_of(*arguments: Any) -> Floats:
         try:
-            answer = np.asarray(function(*arguments), dtype=np.float64)
-        except Exception as error:
+            answer = np.asarray(ask(function, *arguments), dtype=np.float64)
+        except PodiumError:
+            raise
+        except (Exception, SystemExit) as error:
             raise PodiumError(
                 f"the baseline failed on the log's states: {type(error).__name__}: {error}",
                 hint="q(states, actions) and v(states) get whole arrays and give one number per row.",
@@ -127,11 +132,11 @@ def from_callable(function: Callable[..., Any], log: Log, rows: Codes) -> Baseli
         return answer
 
     if not takes_actions(function):
-        return BaselineRows(ask(states)[rows])
+        return BaselineRows(numbers_of(states)[rows])
     columns = []
     for label in log.action_space:
         repeated = np.empty(len(log), dtype=log.actions.dtype)
         repeated[:] = label
-        columns.append(ask(states, repeated)[rows])
+        columns.append(numbers_of(states, repeated)[rows])
     matrix = np.column_stack(columns)
     return BaselineRows(matrix[np.arange(len(rows)), log.action_codes[rows]], matrix)

@@ -29,12 +29,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf, isnan
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from podium.data.arguments import checked, choice, flag, is_huge, text
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 
 __all__ = [
@@ -53,6 +55,12 @@ RULES: dict[str, Callable[[Floats, float], Floats]] = {
 }
 ROUNDING = 1e-12  # relative
 SHRINKING = ("clip", "switch", "shrink", "bend")
+
+
+def is_parameter(value: Any) -> bool:
+    """Whether a number can say where the change of weights sets in."""
+    real = isinstance(value, Real) and not isinstance(value, bool) and not is_huge(value)
+    return real and not isnan(value) and value >= 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,16 @@ class Estimator:
     rule: str = "full"
     parameter: float = inf
     self_normalized: bool = False
+
+    def __post_init__(self) -> None:
+        text("name", self.name)
+        choice(*RULES, "steps")("rule", self.rule)
+        for name in ("uses_propensity", "uses_baseline", "self_normalized"):
+            flag(name, getattr(self, name))
+        if not is_parameter(self.parameter):
+            raise PodiumError(
+                f"parameter must be a number from 0 on; it is {shown(self.parameter)}", hint="use parameter=10."
+            )
 
     @property
     def linear(self) -> bool:
@@ -152,6 +170,7 @@ SNDR = Estimator("SNDR", uses_propensity=True, uses_baseline=True, self_normaliz
 DIRECT_MODEL = Estimator("DirectModel", uses_propensity=False, uses_baseline=True, rule="none")
 
 
+@checked(baseline=flag)
 def clipped(cap: float = 10.0, *, baseline: bool = False) -> Estimator:
     """cIPS, or cDR with a baseline: no weight counts more than `cap`. Without limit it is IPS, or DRE.
 
@@ -177,18 +196,21 @@ def shrunk(strength: float = 100.0) -> Estimator:
     return changed("DRos", "shrink", strength, True)
 
 
+@checked(baseline=flag)
 def subgaussian(share: float = 0.1, *, baseline: bool = False) -> Estimator:
     """sgIPS, or sgDR with a baseline: w / (1 - c + c w), which never exceeds 1/c. At 0 it is IPS, or DRE."""
-    if not 0 <= share <= 1:
-        raise PodiumError(f"the parameter of sgIPS and sgDR lies between 0 and 1; it is {share!r}", hint="use 0.1.")
+    if not isinstance(share, Real) or not 0 <= share <= 1:
+        raise PodiumError(
+            f"the parameter of sgIPS and sgDR lies between 0 and 1; it is {shown(share)}", hint="use 0.1."
+        )
     return changed("sgDR" if baseline else "sgIPS", "bend", share, baseline)
 
 
 def changed(name: str, rule: str, parameter: float, baseline: bool) -> Estimator:
-    known = isinstance(parameter, int | float | np.number) and not isinstance(parameter, bool)
-    if not known or isnan(parameter) or parameter < 0:
+    if not is_parameter(parameter):
         raise PodiumError(
-            f"the parameter of {name} must be a number from 0 on; it is {parameter!r}", hint=f"write {name}:10, say."
+            f"the parameter of {name} must be a number from 0 on; it is {shown(parameter)}",
+            hint=f"write {name}:10, say.",
         )
     digits = repr(float(parameter)).removesuffix(".0")  # the fewest that tell it from every other number
     return Estimator(f"{name}:{digits}", True, baseline, rule, float(parameter))
@@ -221,7 +243,10 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
     """
     if isinstance(name, Estimator):
         return name
-    head, colon, text = str(name).partition(":")
+    if not isinstance(name, str):
+        hint = "the estimators are " + ", ".join(n.partition(":")[0] for n in FAMILY) + "."
+        raise PodiumError(f"an estimator must be the name of a method; it is {shown(name)}", hint=hint)
+    head, colon, text = name.partition(":")
     head = plain_name(head)
     plain = {plain_name(e.name): e for e in (*FAMILY.values(), *EPISODIC.values()) if ":" not in e.name}
     makers = {plain_name(known): make for known, make in MAKERS.items()}
@@ -256,7 +281,7 @@ def find_estimators(names: Any, *, episodes: bool = False) -> list[Estimator]:
     given = [names] if isinstance(names, str | Estimator) else list(names) if isinstance(names, Iterable) else []
     if not given:
         raise PodiumError(
-            f"estimators must be names of methods; they are {names!r}",
+            f"estimators must be names of methods; they are {shown(names)}",
             hint="the estimators are " + ", ".join(n.partition(":")[0] for n in FAMILY) + "; 'all' for all of them.",
         )
     found: dict[str, Estimator] = {}

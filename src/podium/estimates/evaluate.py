@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from podium.data.arguments import checked, real
+from podium.data.errors import PodiumError, listed, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
+from podium.data.owned import fresh
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
 from podium.estimates.estimators import ESTIMATORS, Estimator, find_estimators
@@ -39,8 +42,12 @@ class Estimates(Shown):
     std_errors: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)  # of values; None: not known
     freedom: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # degrees of freedom of these errors
 
+    @checked(level=real(0, 1))
     def interval(self, policy: str, method: str, level: float = 0.95) -> tuple[float, float] | None:
         """A t interval of one value, or of one score (LDE and DiM); None where its error is not known."""
+        for name, given, known in (("policy", policy, self.policies), ("method", method, self.settings["estimators"])):
+            if not isinstance(given, str) or given not in known:
+                raise PodiumError(f"there is no {name} {shown(given)}", hint=f"choose from {listed(known)}.")
         value, error = self.values[policy][method], self.std_errors.get(policy, {}).get(method)
         if value is None or error is None:
             return None
@@ -53,7 +60,7 @@ class Estimates(Shown):
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
-            "settings": dict(self.settings),
+            "settings": fresh(self.settings),
             "policies": [
                 {"name": name, "estimates": dict(self.values[name]), "std_errors": dict(self.std_errors[name])}
                 for name in self.policies

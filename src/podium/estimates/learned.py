@@ -15,6 +15,7 @@ import numpy as np
 from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, group_sums
 from podium.data.errors import BaselineRefused, PodiumError
 from podium.data.log import Log
+from podium.data.owned import ask
 from podium.estimates.baselines import BaselineRows
 
 NEIGHBOURS = 10
@@ -22,6 +23,8 @@ SAME_DISTANCE = 1e-9  # distances that differ by less, relatively, differ by rou
 SEARCHED = 2  # times as many states are searched as there are neighbours, since several may be equally near
 ROUNDING = 1e-9  # relative to what it came from, a spread or a singular value this small is rounding
 FOLDS = 5
+MOST_INPUTS = 125_000_000  # numbers that a learned baseline is fitted on: a gigabyte
+MOST_ASKED = 50_000_000_000  # numbers that it is asked about, over all actions
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,32 +85,33 @@ class CrossFitted:
         """Rows of one unit share a fold."""
         fold, folds = assign_folds(log, rows, seed)
         encoder = Encoder.of(log)
-        inputs = np.hstack([encoder.features(log)[rows], np.eye(log.n_actions)[log.action_codes[rows]]])
+        features = encoder.features(log)[rows]
+        refuse_many_actions(len(rows), features.shape[1], log.n_actions)
+        inputs = np.hstack([features, np.zeros((len(rows), log.n_actions))])
+        inputs[np.arange(len(rows)), features.shape[1] + log.action_codes[rows]] = 1.0
         rewards = log.rewards[rows]
-        models = tuple(clone(model) for _ in range(folds))
+        models = tuple(clone(model, seed) for _ in range(folds))
         for k, fitted in enumerate(models):
-            fitted.fit(inputs[fold != k], rewards[fold != k])
-        everything = clone(model) if whole else None
+            fit(fitted, inputs[fold != k], rewards[fold != k])
+        everything = clone(model, seed) if whole else None
         if everything is not None:
-            everything.fit(inputs, rewards)
+            fit(everything, inputs, rewards)
         return cls(encoder, log.n_actions, models, fold, everything)
 
     def predict(self, log: Log, fold: Codes) -> BaselineRows:
         """On the rows of a log, each by the model without its fold, or by that of all rows where its fold is -1."""
-        features, indicator = self.encoder.features(log), np.eye(self.actions)
+        features = self.encoder.features(log)
         matrix = np.empty((len(log), self.actions))
         for k, model in [*enumerate(self.folds), (-1, self.whole)]:
             some = fold == k
             if not some.any():
                 continue
+            inputs = np.hstack([features[some], np.zeros((int(some.sum()), self.actions))])
             for a in range(self.actions):
-                inputs = np.hstack([features[some], np.broadcast_to(indicator[a], (int(some.sum()), self.actions))])
-                matrix[some, a] = np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1)
-        if not np.isfinite(matrix).all():
-            raise PodiumError(
-                "the baseline model predicts numbers that are not finite",
-                hint="check the model on these rewards.",
-            )
+                indicator = inputs[:, features.shape[1] + a]
+                indicator[:] = 1.0
+                matrix[some, a] = predict(model, inputs)
+                indicator[:] = 0.0
         return BaselineRows(matrix[np.arange(len(log)), log.action_codes], matrix)
 
 
@@ -130,13 +134,55 @@ def cross_fit(model: Any, log: Log, rows: Codes, seed: int) -> BaselineRows:
     return fitted.predict(log.take(rows), fitted.fold)
 
 
-def clone(model: Any) -> Any:
-    """An unfitted copy."""
+def refuse_many_actions(rows: int, features: int, actions: int) -> None:
+    """A model sees one 0/1 column per action, and is asked for every action in every row."""
+    cells = rows * (features + actions)
+    if cells > MOST_INPUTS or cells * actions > MOST_ASKED:
+        raise BaselineRefused(
+            f"{actions:,} actions are too many for a learned baseline, which has a column for each of them",
+            hint='use baseline="mean" or "state", or a function q(states, actions).',
+        )
+
+
+def clone(model: Any, seed: int = 0) -> Any:
+    """An unfitted copy; what it draws at random depends on the seed alone."""
     if hasattr(model, "get_params") and hasattr(model, "__sklearn_clone__"):
         from sklearn.base import clone as sklearn_clone
 
-        return sklearn_clone(model)
+        twin = sklearn_clone(model)
+        unset = [name for name, x in twin.get_params().items() if name.endswith("random_state") and x is None]
+        return twin.set_params(**dict.fromkeys(unset, seed % 2**32)) if unset else twin
     return copy.deepcopy(model)
+
+
+def fit(model: Any, inputs: Floats, rewards: Floats) -> None:
+    """Fit a baseline model; what it raises is told with its name."""
+    asked_of(model, "fit", inputs, rewards)
+
+
+def predict(model: Any, inputs: Floats) -> Floats:
+    """(n,) what a baseline model predicts, checked."""
+    answer = np.asarray(asked_of(model, "predict", inputs))
+    if answer.size != len(inputs) or answer.dtype.kind not in "iufb" or not np.isfinite(answer).all():
+        raise PodiumError(
+            f"the baseline model {type(model).__name__} must predict {len(inputs)} finite numbers; it gave "
+            f"{answer.dtype} of shape {answer.shape}",
+            hint="check the model on these rewards: predict(X) gives one number per row of X.",
+        )
+    return answer.astype(np.float64, copy=False).reshape(-1)
+
+
+def asked_of(model: Any, verb: str, *arguments: Floats) -> Any:
+    try:
+        return ask(getattr(model, verb), *arguments)
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        shape = " x ".join(map(str, arguments[0].shape))
+        raise PodiumError(
+            f"the baseline model {type(model).__name__} failed in {verb}: {type(error).__name__}: {error}",
+            hint=f"it was called with an array of {shape}: state features, then one 0/1 column per action.",
+        ) from error
 
 
 class LeastSquares:

@@ -10,13 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.errors import PodiumError
+from podium.data.arguments import SEED, choice, flag, optional, real, text, whole
+from podium.data.coded import space
+from podium.data.errors import PodiumError, shown
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
+from podium.estimates.estimators import Estimator
 
-NORMALIZE = ("rows", "states")
-DUPLICATES = ("latest", "all")
 LEAST_SAMPLE = 100
+MOST_DRAWS = 1_000_000
+
+
+def method(name: str, value: Any) -> Any:
+    """The name of a method, or a method itself."""
+    return value if isinstance(value, Estimator) else text(name, value)
+
+
+RULES = {
+    "level": real(0, 1), "estimator": optional(method), "verdicts": optional(text), "unit": optional(text),
+    "normalize": choice("rows", "states"), "duplicates": optional(choice("latest", "all")),
+    "lower_is_better": flag, "joint": flag, "actions": space,
+    "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,28 +54,12 @@ class Options:
     sample_rows: int = SAMPLE_ROWS
 
     def __post_init__(self) -> None:
-        level, seed = self.level, self.seed
-        if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        level = self.level
+        if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
             hint = "use level=0.95 for 95% intervals."
-            raise PodiumError(f"level must lie between 0 and 1; it is {level!r}", hint=hint)
-        if self.bootstrap < 0:
-            raise PodiumError(
-                f"bootstrap must be a number of draws; it is {self.bootstrap}", hint="use bootstrap=1000."
-            )
-        for name, value, choices in (
-            ("normalize", self.normalize, NORMALIZE),
-            ("duplicates", self.duplicates, (None, *DUPLICATES)),
-        ):
-            if value not in choices:
-                known = ", ".join(map(repr, choices))
-                raise PodiumError(f"{name} must be one of {known}; it is {value!r}", hint="see help(podium.compare).")
-        if not is_whole(seed) or seed < 0:
-            raise PodiumError(f"seed must be a whole number from 0 on; it is {seed!r}", hint="use seed=0.")
-        if not is_whole(self.sample_rows) or self.sample_rows < LEAST_SAMPLE:
-            raise PodiumError(
-                f"sample_rows must be a whole number from {LEAST_SAMPLE} on; it is {self.sample_rows!r}",
-                hint=f"use sample_rows={SAMPLE_ROWS}.",
-            )
+            raise PodiumError(f"level must lie between 0 and 1; it is {shown(level)}", hint=hint)
+        for name, rule in RULES.items():
+            object.__setattr__(self, name, rule(name, getattr(self, name)))
         check_baseline(self.baseline)
 
     @classmethod
@@ -78,10 +77,6 @@ class Options:
         changed = [f for f in fields(self) if not is_same(getattr(self, f.name), f.default)]
         given = [f"{f.name}={literal(f.name, getattr(self, f.name))}" for f in changed]
         return f"podium.compare({', '.join(['log', 'policies', *given])})"
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_same(value: Any, default: Any) -> bool:

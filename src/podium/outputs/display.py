@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any, TypeAlias
 
+from podium.data.arguments import checked, flag, whole
+from podium.data.owned import keep_fields
 from podium.outputs.markup import Markup, join, tag, visible
 
 WIDTH = 80
@@ -37,7 +39,8 @@ class Table:
           a      1
           bc    10
         """
-        rows = [[printable(cell) for cell in row] for row in (self.columns, *self.rows)]
+        most = width + LONGEST  # no cell is shown further; a name may have a million characters
+        rows = [[printable(cell[:most]) for cell in row] for row in (self.columns, *self.rows)]
         widths = [max(columns_wide(row[j]) for row in rows) for j in range(len(self.columns))]
         body = [max((columns_wide(row[j]) for row in rows[1:]), default=0) for j in range(len(self.columns))]
         narrow(widths, body, self.align, width - 2 * len(widths))
@@ -68,12 +71,16 @@ Block: TypeAlias = Table | Sequence[str]
 
 
 class Shown:
-    """A result that a terminal and a notebook show block by block."""
+    """A result that a terminal and a notebook show block by block; nobody can change its arrays and mappings."""
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
     def blocks(self, width: int) -> Iterable[Block]:
         """What there is to show, in order, where a line has so much room."""
         raise NotImplementedError
 
+    @checked(width=whole(1, WIDTH), bold=flag)
     def text(self, width: int = WIDTH, bold: bool = False) -> str:
         """All of it for a terminal."""
         return "\n\n".join(

@@ -13,6 +13,7 @@ from podium.comparison.diagnostics import Diagnosis, PairCheck, diagnose_compari
 from podium.comparison.planning import Plan, PlannedPair, make_plan
 from podium.comparison.result import Basis, Comparison, Pair
 from podium.data.columns import Floats, descending, group_sums
+from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
 from podium.outputs.display import label_text, short_names
 
@@ -279,5 +280,7 @@ def insights_of(result: Comparison | Insights, difference: float | None = None) 
     """What there is to see in a comparison."""
     if isinstance(result, Insights):
         return result
+    if not isinstance(result, Comparison):
+        raise PodiumError(f"a figure needs a comparison; it got {shown(result)}", hint="use compare(...).plot().")
     insights: Insights = result.insights
     return insights if difference is None else Insights(result, difference)

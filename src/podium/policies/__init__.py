@@ -110,7 +110,8 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     drafts = {name: draft_policy(name, policy, log) for name, policy in given.items()}
     warnings = shadowed_columns(given, log.columns)
     for name, draft in drafts.items():
-        new = [x for x in draft.labels if x not in set(log.action_space)]
+        known = set(log.action_space)
+        new = [x for x in draft.labels if x not in known]
         if new:
             warnings.append(Fact("new actions", policy=name, actions=listed(new, 5)))
             log = log.with_actions(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from podium.data.columns import Codes, sort_key, to_array
 from podium.data.errors import BadRows, PodiumError, listed
 from podium.data.facts import Fact
-from podium.data.frames import ColumnTable
+from podium.data.frames import ColumnTable, is_frame
 from podium.data.log import Log
+from podium.data.owned import owned
 from podium.data.roles import Roles
 from podium.policies import PolicyRows, PolicySet, align
 from podium.policies.drafts import Draft, Policy, check_rows
@@ -89,7 +91,8 @@ class Reader:
 
     def policy_on(self, name: str, policy: Policy, rows: Codes, log: Log) -> PolicyRows:
         draft = self.draft(name, policy, rows, log)
-        new = [x for x in draft.labels if x not in set(log.action_space)]
+        known = set(log.action_space)
+        new = [x for x in draft.labels if x not in known]
         if new:
             raise NewActions({name: new})
         return align(name, draft, log)
@@ -123,9 +126,15 @@ def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
     if kind in BY_ROW:
         source = to_array(policy.source)
         check_rows(name, source, rows)
-        return replace(policy, source=source)
-    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
+        return replace(policy, source=source if isinstance(source, np.memmap) else owned(source))
+    if (
+        kind == "table"
+        and is_frame(policy.source)
+        and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping))
+    ):
         return replace(policy, source=open_table(name, policy, log, rows))
+    if kind == "table" and isinstance(policy.source, dict):
+        return replace(policy, source=deepcopy(policy.source))
     return policy
 
 
@@ -157,9 +166,10 @@ def widen(
     for name, policy in policies.items():
         log = first(space)
         draft = Reader({}).draft(name, policy, np.arange(len(log)), log)
-        labels = tuple(x for x in draft.labels if x not in set(space))
+        known = set(space)
+        labels = tuple(x for x in draft.labels if x not in known)
         if name in late:
-            labels = tuple(sorted({*labels, *late[name]} - set(space), key=sort_key))
+            labels = tuple(sorted({*labels, *late[name]} - known, key=sort_key))
         if labels and name != "behavior":
             warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
         space = (*space, *labels)

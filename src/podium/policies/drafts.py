@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.arguments import flag, mapping
 from podium.data.columns import (
     Codes,
     Column,
@@ -21,9 +22,10 @@ from podium.data.columns import (
     plain,
     to_array,
 )
-from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
+from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value, shown
 from podium.data.frames import frame_to_columns, is_frame
 from podium.data.log import AGREE, Log
+from podium.data.owned import owned
 
 KINDS = (
     "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "logged",
@@ -66,8 +68,14 @@ class Policy:
     density: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind is not None and self.kind not in KINDS:
-            raise PodiumError(f"unknown kind of policy {self.kind!r}", hint="the kinds are " + ", ".join(KINDS) + ".")
+        if self.kind is not None and (not isinstance(self.kind, str) or self.kind not in KINDS):
+            raise PodiumError(
+                f"unknown kind of policy {shown(self.kind)}", hint="the kinds are " + ", ".join(KINDS) + "."
+            )
+        for name in ("proxy", "density"):
+            flag(name, getattr(self, name))
+        if self.terms is not None:
+            mapping("terms", self.terms)
         if self.ratios is not None and self.kind != "probabilities":
             raise PodiumError(
                 f"ratios belong to probabilities of logged actions; the kind is {self.kind!r}",
@@ -148,7 +156,7 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
             )
     result: Floats = array.astype(np.float64, copy=False)
     if result.size and result.min() >= -AGREE and result.max() <= (np.finfo(np.float64).max if proxy else 1 + AGREE):
-        return result  # nan would fail both
+        return owned(result)  # nan would fail both
     bad: NDArray[np.bool_] = ~np.isfinite(result)
     rule = "must be a finite number"
     if not bad.any():
@@ -160,7 +168,7 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
         hint = "declare a score that is no probability with podium.Policy(x, proxy=True)."
         hint = "a score that stands for a probability is a number from 0 on." if proxy else hint
         refuse_rows(what, rule, flat.any(axis=1), worst, hint)
-    return result
+    return owned(result)
 
 
 def check_draft(name: str, draft: Draft, log: Log) -> Draft:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from podium.adapters.sb3 import read_model_choices
-from podium.command.signals import Ended
+from podium.data.arguments import refuse_class
 from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
 from podium.data.errors import PodiumError, listed, show_value
-from podium.data.frames import ColumnTable, columns_to_frame, frame_to_columns, is_frame
+from podium.data.frames import columns_to_frame, frame_to_columns, is_frame
 from podium.data.log import Log
+from podium.data.owned import ask, lent
 from podium.data.roles import available
 from podium.policies.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
 from podium.policies.specs import parse_spec
@@ -38,6 +39,7 @@ def stated(name: str, policy: Any, log: Log) -> Policy:
 
 def guess_kind(name: str, source: Any) -> str:
     """The form of a policy that was given without saying which."""
+    refuse_class(f"policy {name!r}", source)
     if is_frame(source) or isinstance(source, Mapping):
         return "table"
     if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "to_numpy"):
@@ -102,6 +104,7 @@ def read_callable(name: str, policy: Policy, log: Log) -> Draft:
 
 def read_model(name: str, policy: Policy, log: Log) -> Draft:
     model = policy.source
+    refuse_class(f"policy {name!r}", model)
     if not hasattr(model, "predict_proba") and not hasattr(model, "predict"):
         raise PodiumError(
             f"policy {name!r} is no model: {type(model).__name__} has neither predict_proba nor predict",
@@ -137,15 +140,16 @@ def is_regressor(model: Any) -> bool:
 
 def model_states(model: Any, log: Log) -> Any:
     """The states as a scikit-learn model was fitted on them: a table, even of one column, by name if it has names."""
+    states = log.states
     if not hasattr(model, "n_features_in_"):
-        return log.states
+        return states
     names = getattr(model, "feature_names_in_", None)
     if names is not None and all(h in log.state_columns for h in names):
         return columns_to_frame({h: log.state_columns[h] for h in names}, "pandas")
-    if is_frame(log.states) and names is None:
+    if is_frame(states) and names is None:
         return np.column_stack([c.astype(object) if c.dtype == object else c for c in log.state_columns.values()])
-    is_column = isinstance(log.states, np.ndarray) and log.states.ndim == 1
-    return log.states.reshape(-1, 1) if is_column else log.states
+    is_column = isinstance(states, np.ndarray) and states.ndim == 1
+    return states.reshape(-1, 1) if is_column else states
 
 
 def read_constant(name: str, policy: Policy, log: Log) -> Draft:
@@ -196,16 +200,14 @@ READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
 
 def call(name: str, function: Callable[[Any], Any], states: Any) -> Any:
     """A user's function on the states; what it raises is told with the policy's name."""
-    if isinstance(states, ColumnTable):
-        states = columns_to_frame(states.columns, "pandas")
     try:
-        return function(states)
-    except (PodiumError, Ended):
+        return ask(function, states)
+    except PodiumError:
         raise
     except (Exception, SystemExit) as error:
         raise PodiumError(
             f"policy {name!r} failed on the log's states: {type(error).__name__}: {error}",
-            hint=f"it was called with {describe_states(states)}.",
+            hint=f"it was called with {describe_states(lent(states))}.",
         ) from error
 
 

@@ -19,7 +19,6 @@ from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
-from podium.command.signals import Ended
 from podium.data.errors import PodiumError, needs
 from podium.data.facts import Fact
 from podium.data.files import note_input
@@ -119,8 +118,6 @@ def load_object(module: str, name: str, what: str) -> Any:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except Ended:
-        raise
     except (Exception, SystemExit) as error:  # a module may do anything when it is loaded
         reason = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise PodiumError(

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Column, Floats, labels_column, match_label, plain, to_array
-from podium.data.errors import PodiumError, count, refuse_rows, show_value
-from podium.data.frames import ColumnTable, frame_to_columns
+from podium.data.errors import PodiumError, count, refuse_rows, show_value, shown
+from podium.data.frames import ColumnTable, frame_to_columns, is_frame
 from podium.data.log import Log
+from podium.data.owned import owned
 from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
 
 MISSING = object()
@@ -21,6 +22,11 @@ def read_table(name: str, policy: Policy, log: Log) -> Draft:
     table = policy.source
     if isinstance(table, Mapping) and not isinstance(table, ColumnTable):
         return read_mapping(name, table, log, policy.proxy)
+    if not isinstance(table, Table) and not is_frame(table):
+        raise PodiumError(
+            f"policy {name!r}: {shown(table)} is not a table",
+            hint="give a frame, or a dict from states to actions or probabilities.",
+        )
     opened = table if isinstance(table, Table) else open_table(name, policy, log, len(log))
     return opened.draft(name, log)
 
@@ -90,7 +96,7 @@ def open_table(name: str, policy: Policy, log: Log, rows: int) -> Table:
                 hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
             )
     if list(columns) == [log.header("action")]:
-        return Table(place, chosen=columns[log.header("action")])
+        return Table(place, chosen=owned(columns[log.header("action")]))
     labels, matrix = read_cells(name, columns, log, policy.proxy)
     if not policy.proxy:
         check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)

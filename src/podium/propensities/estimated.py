@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from podium.data.arguments import SEED, checked, numbers, one_of, optional, refuse_class, text, whole
 from podium.data.columns import Codes, Floats, factorize, first_rows
-from podium.data.errors import PodiumError, needs
+from podium.data.errors import PodiumError, count, needs
 from podium.data.facts import Fact
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
@@ -31,6 +32,8 @@ POWERS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 PRIOR_ROWS = 5.0  # how many rows the shares count for in a state of their own
 MOST_TEXTS = 100  # texts of one column that become features; rarer ones are left out
+MANY_ACTIONS, MOST_CELLS = 1_000, 20_000_000  # with more actions than that, probabilities that are estimated at most
+LOG_HINT = "make one with podium.read_log, podium.Log.from_frame or podium.Log."
 MODELS = ("logistic", "boosting", "frequencies")
 
 
@@ -98,6 +101,7 @@ class PropensityEstimate(Shown):
         return self.tables()
 
 
+@checked(log=one_of(Log, hint=LOG_HINT), folds=whole(2, FOLDS), unit=optional(text), seed=SEED)
 def estimate_propensities(
     log: Log, model: Any = None, *, folds: int = FOLDS, unit: str | None = None, seed: int = 0
 ) -> PropensityEstimate:
@@ -124,8 +128,11 @@ def estimate_propensities(
     """
     if unit is not None:
         log = log.with_units(unit)
-    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
-        raise PodiumError(f"folds must be a whole number from 2 on; it is {folds!r}", hint="use folds=5.")
+    if log.n_actions > MANY_ACTIONS and len(log) * log.n_actions > MOST_CELLS:
+        raise PodiumError(
+            f"propensities cannot be estimated for {log.n_actions:,} actions on {count(len(log), 'row')}",
+            hint="merge rare actions, or log the propensities; LDE and DiM need none.",
+        )
     fold = assign_folds(log, folds, seed)
     folds = int(fold.max()) + 1
     learner, name = find_model(model, seed)
@@ -216,7 +223,8 @@ def find_model(model: Any, seed: int) -> tuple[Any, str]:
                 f"unknown model of the propensities {name!r}",
                 hint="use one of " + ", ".join(MODELS) + ", package.module:object, or a scikit-learn classifier.",
             )
-        return Classifier(named_classifier(name, seed), own_features=True), name
+        return Classifier(named_classifier(name, seed), own_features=True, seed=seed), name
+    refuse_class("the model of the propensities", model)
     if not hasattr(model, "fit"):
         raise PodiumError(
             f"{type(model).__name__} is no model that can be fitted", hint="give a scikit-learn classifier."
@@ -226,7 +234,7 @@ def find_model(model: Any, seed: int) -> tuple[Any, str]:
             f"{type(model).__name__} gives no probabilities",
             hint="wrap it: sklearn.calibration.CalibratedClassifierCV(model).",
         )
-    return Classifier(model, own_features=False), type(model).__name__
+    return Classifier(model, own_features=False, seed=seed), type(model).__name__
 
 
 def named_classifier(name: str, seed: int) -> Any:
@@ -236,7 +244,7 @@ def named_classifier(name: str, seed: int) -> Any:
     if name == "logistic":
         # The default solver stops a hundredth away from the optimum, at a place that depends on the processor.
         return LogisticRegression(solver="newton-cg", tol=1e-12, max_iter=500)
-    return HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=15, random_state=seed)
+    return HistGradientBoostingClassifier(max_iter=60, learning_rate=0.1, max_leaf_nodes=15, random_state=seed % 2**32)
 
 
 @dataclass(frozen=True)
@@ -245,6 +253,7 @@ class Classifier:
 
     model: Any
     own_features: bool
+    seed: int
 
     def __call__(self, log: Log, fold: Codes, folds: int, shares: Floats) -> Floats:
         states = design(log)[0] if self.own_features else states_table(log)
@@ -261,9 +270,17 @@ class Classifier:
 
                     warnings.simplefilter("ignore")  # rounding may stop the last step towards an optimum
                     warnings.simplefilter("error", ConvergenceWarning)
-                model = fitted(clone(self.model), take(states, train), actions)
-            q = np.asarray(call("behavior", model.predict_proba, take(states, test)), dtype=np.float64)
-            result[np.ix_(test, np.asarray(model.classes_, dtype=np.int64))] = q
+                model = fitted(clone(self.model, self.seed), take(states, train), actions)
+            q = numbers("predict_proba", call("behavior", model.predict_proba, take(states, test)), 2)
+            classes = np.asarray(getattr(model, "classes_", np.unique(actions)))
+            known = classes.ndim == 1 and np.isin(classes, np.arange(log.n_actions)).all()
+            if not known or q.shape != (len(test), len(classes)):
+                raise PodiumError(
+                    f"{type(self.model).__name__}.predict_proba gives {q.shape} for {count(len(test), 'row')} and "
+                    f"{count(classes.size, 'action')}",
+                    hint="it gives one column per class, and `classes_` names the classes it was fitted on.",
+                )
+            result[np.ix_(test, classes.astype(np.int64))] = q
         if not np.isfinite(result).all():
             raise PodiumError("the model of the propensities predicts numbers that are not finite", hint="check it.")
         return result

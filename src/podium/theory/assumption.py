@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ def check_assumption(log: Log) -> AssumptionCheck:
     >>> round(check.tv, 3), round(check.expected_tv, 3)
     (0.417, 0.259)
     """
+    if not hasattr(log, "action_codes"):
+        hint = "make one with podium.read_log, podium.Log.from_frame or podium.Log."
+        raise PodiumError(f"log must be a podium.Log in memory; it is {shown(log)}", hint=hint)
     actions, states = len(log.action_space), log.n_states
     state_rows = np.bincount(log.state_codes, minlength=states)
     cells = _distinct(log.state_codes.astype(np.int64) * actions + log.action_codes, states * actions)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from podium.data.errors import PodiumError, refuse_rows
+from podium.data.arguments import checked, flag, text
+from podium.data.errors import PodiumError, refuse_rows, shown
 from podium.theory.checks import checked_count, checked_difference, checked_number, checked_observed, checked_range
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def reward_range_of(rewards: ArrayLike) -> tuple[float, float]:
     hint = "give the rewards of the log as a list or an array of finite numbers."
     try:
         values = np.asarray(rewards, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PodiumError("rewards must be numbers", hint=hint) from None
     if values.size == 0:
         raise PodiumError("rewards are empty", hint=hint)
@@ -92,6 +93,7 @@ def reward_radius(reward_range: tuple[float, float], baseline: float = 0.0) -> f
     return max(high - centre, centre - low)
 
 
+@checked(form=text, uniform_behavior=flag)
 def comparison_bound(
     difference: float,
     *,
@@ -174,7 +176,7 @@ def _observed_share(form: str, per_state: int | None, rows: int | None, actions:
         same = per_state is not None and rows == per_state * actions
         return rows / actions**2, _SAME_CAVEAT if same else _MAIN_CAVEAT
     raise PodiumError(
-        f"form must be 'appendix' or 'main'; it is {form!r}", hint="'appendix' is the form that is proved."
+        f"form must be 'appendix' or 'main'; it is {shown(form)}", hint="'appendix' is the form that is proved."
     )
 
 
@@ -267,9 +269,9 @@ def expected_lde(
     centre = checked_number("baseline", baseline)
     n = checked_count("actions", actions)
     m = checked_observed("observed", observed, n)
-    if normalize not in ("rows", "states"):
+    if not isinstance(normalize, str) or normalize not in ("rows", "states"):
         raise PodiumError(
-            f"normalize must be 'rows' or 'states'; it is {normalize!r}",
+            f"normalize must be 'rows' or 'states'; it is {shown(normalize)}",
             hint="'rows' is eq. lde, 'states' is the per-state sum of the paper's Example 1.",
         )
     return centre + (truth - centre) * (1 if normalize == "rows" else m) / n
@@ -303,9 +305,9 @@ _STATE_CAVEAT = (
 
 
 def _check_estimator(estimator: str, baseline: float, uniform_behavior: bool) -> None:
-    if estimator not in ("LDE", "DiM", "IPS", "DRE"):
+    if not isinstance(estimator, str) or estimator not in ("LDE", "DiM", "IPS", "DRE"):
         raise PodiumError(
-            f"Theorem 2 and its Remark know LDE, DiM, IPS and DRE; the estimator is {estimator!r}",
+            f"Theorem 2 and its Remark know LDE, DiM, IPS and DRE; the estimator is {shown(estimator)}",
             hint="no bound is known for other estimators.",
         )
     if estimator in ("IPS", "DRE") and not uniform_behavior:
@@ -315,6 +317,6 @@ def _check_estimator(estimator: str, baseline: float, uniform_behavior: bool) ->
         )
     if estimator in ("DiM", "IPS") and baseline != 0.0:
         raise PodiumError(
-            f"{estimator} has no baseline; baseline is {baseline!r}",
+            f"{estimator} has no baseline; baseline is {shown(baseline)}",
             hint="leave baseline out; it belongs to LDE and DRE.",
         )

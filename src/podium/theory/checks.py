@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, shown
 
 
 def checked_number(name: str, value: float) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever it is
         number = math.nan
     if not math.isfinite(number):
-        raise PodiumError(f"{name} must be a finite number; it is {value!r}", hint=f"give a number as {name}.")
+        raise PodiumError(f"{name} must be a finite number; it is {shown(value)}", hint=f"give a number as {name}.")
     return number
 
 
@@ -21,7 +21,7 @@ def checked_count(name: str, value: int) -> int:
     number = checked_number(name, value)
     if number < 1 or number != int(number):
         raise PodiumError(
-            f"{name} must be a whole number >= 1; it is {value!r}",
+            f"{name} must be a whole number >= 1; it is {shown(value)}",
             hint="the theorem counts distinct things; means and shares do not fit it.",
         )
     return int(number)
@@ -42,7 +42,7 @@ def checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
         low, high = reward_range
     except (TypeError, ValueError):
         raise PodiumError(
-            f"reward_range must be a pair (low, high); it is {reward_range!r}",
+            f"reward_range must be a pair (low, high); it is {shown(reward_range)}",
             hint="for example reward_range=(0, 1), or reward_range_of(rewards).",
         ) from None
     bottom, top = checked_number("reward_range[0]", low), checked_number("reward_range[1]", high)

@@ -210,13 +210,14 @@ def gp_aipw(
     s = e.states
     own = np.zeros((n, k_policies))
     weighted = [(precision * kernels.mixed_state(theta, name)[np.ix_(s, s)], action) for name, action in kernels.action]
-    weighted.append((precision * (kernels.cell(theta) * (s[:, None] == s)), np.eye(e.n_actions)))
+    weighted.append((precision * (kernels.cell(theta) * (s[:, None] == s)), None))
     for matrix, action in weighted:
         # sum_m P[n, m] k_s(n, m) sum_a pi(a|n) k_a(a_m, a): first collect P k_s over the actions of the rows m.
         by_action = np.zeros((n, e.n_actions))
         for a in np.unique(e.actions):
             by_action[:, a] = matrix[:, e.actions == a].sum(axis=1)
-        own += np.einsum("na,nak->nk", by_action @ action, centred, optimize=True)
+        spread = by_action if action is None else by_action @ action
+        own += np.einsum("na,nak->nk", spread, centred, optimize=True)
     modelled = np.einsum("nak,na->nk", centred, surface, optimize=True) - residual[:, None] * own
     x = modelled + centred[every, e.actions] * (residual / behavior[every, e.actions])[:, None]
     deviation = x - x.mean(axis=0)

@@ -13,7 +13,7 @@ from podium.estimates.results import MethodResult
 from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
 from podium.verdicts.classical import LABELS, classical
-from podium.verdicts.evidence import gather
+from podium.verdicts.evidence import coordinates, gather
 from podium.verdicts.gated import ALARM, Gates, gated
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.posterior import posterior
@@ -21,6 +21,7 @@ from podium.verdicts.posterior import posterior
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
+MOST_POINTS = 4_000  # actions that are points of a line: each is held against every other
 CONFIRMED = 0.9  # how sure DRE must be where an estimated logger seems to seek reward
 
 
@@ -33,6 +34,8 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
     if len(policies) * len(log) * log.n_actions > MOST_CELLS:
         return f"the posterior is for up to {MOST_CELLS:,} probabilities (policies x rows x actions)"
+    if log.n_actions > MOST_POINTS and coordinates(log.action_space) is not None:
+        return f"the posterior is for up to {MOST_POINTS:,} actions that are numbers"
     return ""
 
 

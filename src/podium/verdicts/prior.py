@@ -36,7 +36,7 @@ class Kernels:
     state: Components  # name -> (S, S)
     shared: tuple[str, ...]  # which of them serve all actions
     per_action: tuple[str, ...]  # which of them serve each action apart
-    action: Components  # name -> (A, A)
+    action: list[tuple[str, Floats | None]]  # name -> (A, A); None for the identity, which is never written out
     covariates: Components  # name -> (N, c) features shared by all actions
     features: Floats  # (L, N, A) policy features, then the logger feature
     n_policy_features: int
@@ -62,7 +62,7 @@ class Kernels:
         parts: Components = [(f"shared {name}", state[name]) for name in self.shared]
         parts += [(f"covariate {name}", x[rows] @ x[rows].T) for name, x in self.covariates]
         for name, k in self.action:
-            block = k[np.ix_(a, a)]
+            block = (a[:, None] == a).astype(float) if k is None else k[np.ix_(a, a)]
             parts += [(f"action {name} {other}", block * state[other]) for other in self.per_action]
         if e.units is not None:
             parts.append(("unit", (e.units[rows][:, None] == e.units[rows]).astype(float)))
@@ -89,7 +89,7 @@ class Kernels:
         total = self.cell(theta) * x
         for name, k in self.action:
             part = (self.mixed_state(theta, name) @ x.reshape(s, a * c)).reshape(s, a, c)
-            total += part if name == "same" else np.einsum("ab,sbc->sac", k, part, optimize=True)
+            total += part if k is None else np.einsum("ab,sbc->sac", k, part, optimize=True)
         return total
 
 
@@ -124,7 +124,7 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
         ]
         shared = ("const", "linear", "smooth", "rough")
         per_action = ("const", "linear", "smooth")
-    action: Components = [("same", np.eye(e.n_actions))]
+    action: list[tuple[str, Floats | None]] = [("same", None)]
     if e.action_features is not None:
         z = standard_columns(e.action_features)
         apart = squared_distances(z) / z.shape[1]

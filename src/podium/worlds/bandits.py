@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from podium.data.arguments import MATRIX, VECTOR, checked, generator, numbers, one_of, optional, real, text, whole
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError
 from podium.data.log import Log
+from podium.data.owned import ask, owned
 from podium.worlds.labelled import LabelledBandit, from_classification
-from podium.worlds.sampling import Random, invert, random_policy
+from podium.worlds.sampling import Random, invert, places, random_policy
 
+MOST_DRAWS = 1_000_000  # in each state
 RewardFunction = Callable[[Floats, Floats], Any]
 
 __all__ = [
@@ -56,16 +59,17 @@ class Bandit:
     rewards: Floats
 
     def __post_init__(self) -> None:
-        for name in ("states", "actions", "rewards"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        for name, dimensions in (("states", 1), ("actions", 1), ("rewards", None)):
+            object.__setattr__(self, name, owned(numbers(name, getattr(self, name), dimensions)))
         shape = (len(self.states), len(self.actions))
-        if self.rewards.shape != shape or not self.rewards.size or not np.isfinite(self.rewards).all():
+        if self.rewards.shape != shape or not self.rewards.size:
             raise PodiumError(
                 f"rewards must be {shape[0]} states x {shape[1]} actions, finite; their shape is {self.rewards.shape}",
                 hint="one row per state, one column per action.",
             )
 
     @classmethod
+    @checked(states=optional(VECTOR), actions=optional(VECTOR))
     def from_function(
         cls, reward: RewardFunction, states: Floats | None = None, actions: Floats | None = None
     ) -> Bandit:
@@ -76,9 +80,16 @@ class Bandit:
         >>> Bandit.from_function(lambda s, a: s * a, np.array([0.0, 1.0]), np.array([-1.0, 1.0])).rewards.tolist()
         [[-0.0, 0.0], [-1.0, 1.0]]
         """
-        s = np.linspace(0, 1, 100) if states is None else np.asarray(states, dtype=np.float64)
-        a = np.linspace(-1, 1, 100) if actions is None else np.asarray(actions, dtype=np.float64)
-        return cls(s, a, np.broadcast_to(reward(s[:, None], a[None, :]), (len(s), len(a))).astype(np.float64))
+        s = np.linspace(0, 1, 100) if states is None else states
+        a = np.linspace(-1, 1, 100) if actions is None else actions
+        try:
+            rewards = np.broadcast_to(numbers("rewards", ask(reward, s[:, None], a[None, :])), (len(s), len(a)))
+        except (Exception, SystemExit) as error:
+            raise PodiumError(
+                f"the reward function failed on the grid: {type(error).__name__}: {error}",
+                hint="reward(s, a) gets arrays (S, 1) and (1, A), and gives (S, A) finite numbers.",
+            ) from error
+        return cls(s, a, rewards)
 
     # --- values ----------------------------------------------------------------------------------------------
 
@@ -107,30 +118,43 @@ class Bandit:
         """V_max - V_min, by which differences and errors are divided."""
         return self.v_max - self.v_min
 
+    @checked(policy=MATRIX)
     def value(self, policy: Floats) -> float:
         """V(pi) = mean over states of sum_a r(s, a) pi(a|s) of a policy (S, A)."""
         return float(self.state_values(policy).mean())
 
+    @checked(policy=MATRIX)
     def state_values(self, policy: Floats) -> Floats:
         """(S,) V(pi|s) = sum_a r(s, a) pi(a|s)."""
+        self._check("the policy", policy.shape, self.rewards.shape)
         return np.asarray((self.rewards * policy).sum(axis=1))
+
+    def _check(self, what: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        if shape != wanted:
+            raise PodiumError(
+                f"{what} must have shape {wanted}; it has {shape}", hint="one row per state, one column per action."
+            )
 
     # --- policies --------------------------------------------------------------------------------------------
 
+    @checked(rng=generator)
     def random_policy(self, rng: Random) -> Floats:
         """(S, A) softmax over the actions of independent standard normals."""
         return random_policy(self.rewards.shape, rng)
 
     def greedy(self, actions: Codes) -> Floats:
         """(S, A) the policy that takes the given action in each state."""
+        actions = places("actions", actions, len(self.actions), (len(self.states),))
         policy = np.zeros(self.rewards.shape)
         policy[np.arange(len(self.states)), actions] = 1.0
         return policy
 
+    @checked(alpha=real(0, 1), rng=generator)
     def pair(self, alpha: float, rng: Random) -> tuple[Floats, Floats]:
         """Two random policies with V(pi) - V(mu) = alpha (V_max - V_min) (eq. value_diff)."""
         return self.prescribe(alpha, self.random_policy(rng), self.random_policy(rng))
 
+    @checked(alpha=real(0, 1), first=MATRIX, second=MATRIX)
     def prescribe(self, alpha: float, first: Floats, second: Floats) -> tuple[Floats, Floats]:
         """Move two policies toward the best and the worst one until their values differ by alpha.
 
@@ -139,24 +163,28 @@ class Bandit:
         negative and so are some "probabilities", by a little; with random policies on the paper's grid that
         happens in 2-3% of pairs at alpha = .01 and never from .02 on.
         """
-        if not 0 <= alpha <= 1:
-            raise PodiumError(f"alpha must lie in [0, 1]; it is {alpha!r}", hint="it is a share of the span of values.")
+        if self.span == 0:
+            raise PodiumError("all policies of this bandit have the same value", hint="vary its rewards.")
         delta = (self.value(first) - self.value(second)) / self.span
-        beta = (alpha - delta) / (1 - delta)
+        beta = 0.0 if delta == 1 else (alpha - delta) / (1 - delta)
         pi = (1 - beta) * first + beta * self.greedy(self.best_actions)
         mu = (1 - beta) * second + beta * self.greedy(self.worst_actions)
         return pi, mu
 
     # --- logs ------------------------------------------------------------------------------------------------
 
+    @checked(behavior=MATRIX, per_state=whole(1, 1, MOST_DRAWS), rng=generator)
     def draw_actions(self, behavior: Floats, per_state: int, rng: Random) -> Codes:
         """(S, m) positions of m actions drawn in each state, repeats allowed, by inversion of the cdf."""
-        if per_state < 1:
-            raise PodiumError(f"per_state must be at least 1; it is {per_state}", hint="draw one action per state.")
+        self._check("the behaviour policy", behavior.shape, self.rewards.shape)
         return invert(behavior, rng.random((len(behavior), per_state)))
 
+    @checked(behavior=optional(MATRIX))
     def log_of(self, drawn: Codes, behavior: Floats | None) -> Log:
         """The log of drawn actions (S, m), state by state; with the full behaviour policy where it is given."""
+        drawn = places("drawn", drawn, len(self.actions), (len(self.states), None))
+        if behavior is not None:
+            self._check("the behaviour policy", behavior.shape, self.rewards.shape)
         state = np.repeat(np.arange(len(self.states)), drawn.shape[1])
         action = drawn.ravel()
         return Log(
@@ -171,9 +199,14 @@ class Bandit:
         """A log of m actions in each state, drawn from a behaviour policy (S, A)."""
         return self.log_of(self.draw_actions(behavior, per_state, rng), behavior)
 
+    @checked(policy=MATRIX, log=one_of(Log, hint="use bandit.draw_log(...)."))
     def on_rows(self, policy: Floats, log: Log) -> Floats:
         """(N, A) a policy (S, A) on the rows of a log of this bandit, as `podium.compare` takes it."""
-        return np.asarray(policy[np.searchsorted(self.states, log.states)])
+        self._check("the policy", policy.shape, self.rewards.shape)
+        place = np.minimum(np.searchsorted(self.states, log.states), len(self.states) - 1)
+        if log.states.ndim != 1 or (self.states[place] != log.states).any():
+            raise PodiumError("the log has states that the bandit lacks", hint="use bandit.draw_log(...).")
+        return np.asarray(policy[place])
 
     def __repr__(self) -> str:
         return (
@@ -182,18 +215,24 @@ class Bandit:
         )
 
 
+@checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_1(s: Floats, a: Floats) -> Floats:
     """Example 1.1 (eq. ex1.1_reward)."""
     rise, wave = np.exp(s + a) + np.sin(2 * np.pi * (s - a)), np.cos(2 * np.pi * (s + a)) + np.exp(s - a)
     return np.asarray(rise * wave)
 
 
+@checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_2(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the printed tables have it: 3/2 + cos 2pi(s+a) + (1/2) cos 10pi(s-a), times a Gaussian ridge."""
     waves = 1.5 + np.cos(2 * np.pi * (s + a)) + 0.5 * np.cos(10 * np.pi * (s - a))
     return np.asarray(waves * np.exp(-((a + np.cos(2 * np.pi * s)) ** 2)))
 
 
+@checked(s=numbers, a=numbers)
+@np.errstate(over="ignore", invalid="ignore")  # far outside the grid
 def reward_1_2_text(s: Floats, a: Floats) -> Floats:
     """Example 1.2 as the text prints it (eq. ex1.2_reward); it does not give the printed tables."""
     waves = (3 + np.cos(2 * np.pi * (s + a)) + np.cos(10 * np.pi * (s - a))) / 2
@@ -203,6 +242,7 @@ def reward_1_2_text(s: Floats, a: Floats) -> Floats:
 REWARDS: dict[str, RewardFunction] = {"1.1": reward_1_1, "1.2": reward_1_2, "1.2-text": reward_1_2_text}
 
 
+@checked(name=text)
 def example(name: str) -> Bandit:
     """A bandit of the paper: "1.1", "1.2" (as in the printed tables) or "1.2-text" (as in the text).
 

@@ -16,14 +16,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import Codes, Floats
+from podium.data.arguments import (
+    MATRIX,
+    SEED,
+    checked,
+    generator,
+    mapping,
+    optional,
+    real,
+    refuse_class,
+    texts,
+)
+from podium.data.columns import Codes, Floats, labels_column, to_array
 from podium.data.errors import PodiumError, listed, refuse_rows
 from podium.data.frames import take_rows
 from podium.data.log import Log
-from podium.worlds.sampling import Random, invert, random_policy
+from podium.data.owned import ask, owned
+from podium.worlds.sampling import Random, invert, places, random_policy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+SHAPES = "give states (N, F), truth (N,), actions (A,), one name per policy and predictions (K, N)."
+POLICIES = "a policy is a classifier, a function from features to labels, or one label for each row of X."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +60,18 @@ class LabelledBandit:
     actions: NDArray[Any]
     names: tuple[str, ...]
     predictions: Codes
+
+    def __post_init__(self) -> None:
+        actions, states = to_array(self.actions), to_array(self.states)
+        if actions.ndim != 1 or not actions.size or states.ndim < 1:
+            raise PodiumError("actions must be a list of labels, and states one row per example", hint=SHAPES)
+        names = tuple(texts("names", self.names))
+        truth = places("truth", self.truth, len(actions), (len(states),))
+        predictions = places("predictions", self.predictions, len(actions), (len(names), len(states)))
+        fields = {"states": states, "truth": truth, "actions": actions, "predictions": predictions}
+        for name, value in fields.items():
+            object.__setattr__(self, name, owned(value))
+        object.__setattr__(self, "names", names)
 
     @property
     def rewards(self) -> Floats:
@@ -66,16 +94,23 @@ class LabelledBandit:
         """Policy -> its true value, the accuracy on the test examples."""
         return dict(zip(self.names, self.accuracies.tolist(), strict=True))
 
+    @checked(rng=generator)
     def random_behavior(self, rng: Random) -> Floats:
         """(N, A) softmax over the labels of independent standard normals."""
         return random_policy((len(self.truth), len(self.actions)), rng)
 
+    @checked(behavior=MATRIX, rng=generator)
     def draw_actions(self, behavior: Floats, rng: Random) -> Codes:
         """(N,) one label for each example, drawn from a behaviour policy (N, A)."""
+        self._check(behavior)
         return invert(behavior, rng.random(len(self.truth))[:, None])[:, 0]
 
+    @checked(behavior=optional(MATRIX))
     def log_of(self, drawn: Codes, behavior: Floats | None) -> Log:
         """The log of drawn labels (N,), example by example; with the behaviour policy where it is given."""
+        drawn = places("drawn", drawn, len(self.actions), (len(self.truth),))
+        if behavior is not None:
+            self._check(behavior)
         return Log(
             states=self.states,
             actions=self.actions[drawn],
@@ -84,9 +119,14 @@ class LabelledBandit:
             action_space=tuple(self.actions.tolist()),
         )
 
+    def _check(self, behavior: Floats) -> None:
+        wanted = (len(self.truth), len(self.actions))
+        if behavior.shape != wanted:
+            raise PodiumError(f"the behaviour policy must have shape {wanted}; it has {behavior.shape}", hint=SHAPES)
+
     def draw_log(self, rng: Random | int, behavior: Floats | None = None) -> Log:
         """A log of every test example once, from a behaviour policy (N, A), a random one by default."""
-        rng = np.random.default_rng(rng) if isinstance(rng, int) else rng
+        rng = generator_of("rng", rng)
         behavior = self.random_behavior(rng) if behavior is None else behavior
         return self.log_of(self.draw_actions(behavior, rng), behavior)
 
@@ -98,6 +138,13 @@ class LabelledBandit:
         )
 
 
+def generator_of(name: str, value: Any) -> Random:
+    """A source of random numbers, or that of a seed."""
+    known = isinstance(value, np.random.Generator | np.random.RandomState)
+    return value if known else np.random.default_rng(SEED(name, value))
+
+
+@checked(policies=mapping, train=real(0, 1), share=real(0, 1))
 def from_classification(
     X: Any,
     y: ArrayLike,
@@ -132,10 +179,12 @@ def from_classification(
     >>> bandit.draw_log(0)
     Log (memory): 8 rows, 8 distinct (state, action), 8 states, 2 actions, the full behaviour policy
     """
-    X, labels = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
-    if labels.ndim != 1 or not labels.size or len(X) != len(labels):
+    X, labels = X if hasattr(X, "shape") else to_array(X), to_array(y)
+    if labels.dtype.kind == "O":
+        labels = labels_column(labels, "y") if labels.ndim == 1 else labels
+    if X.ndim == 0 or labels.ndim != 1 or not labels.size or size(X) != len(labels):
         raise PodiumError(
-            f"y must be one label for each of the {len(X)} rows of X; its shape is {labels.shape}",
+            f"y must be one label for each of the {size(X)} rows of X; its shape is {labels.shape}",
             hint="give X as (N, F) and y as (N,).",
         )
     if not policies:
@@ -145,7 +194,7 @@ def from_classification(
             f"train must lie in [0, 1) and share in (0, 1]; they are {train!r} and {share!r}",
             hint="train=0.5, share=0.8 is the paper's choice; train=0 takes predictions as they are.",
         )
-    rng = np.random.default_rng(seed)
+    rng = generator_of("seed", seed)
     actions, codes = np.unique(labels, return_inverse=True)
     learn, test = split_rows(codes, train, rng) if train else (np.array([], np.int64), np.arange(len(codes)))
     predictions = []
@@ -158,20 +207,29 @@ def from_classification(
 
 def predict(name: str, policy: Any, X: Any, labels: NDArray[Any], rows: Codes | None, test: Codes) -> NDArray[Any]:
     """(N,) the labels that a policy predicts for the test rows, trained on `rows` if it is a classifier."""
-    if hasattr(policy, "predict"):
-        if rows is not None:
-            policy = blank(policy).fit(take_rows(X, rows), labels[rows])
-        answer = np.asarray(policy.predict(take_rows(X, test)))
-    elif callable(policy):
-        answer = np.asarray(policy(take_rows(X, test)))
-    else:
-        answer = np.asarray(policy)
-        if answer.shape == labels.shape:
-            answer = answer[test]
+    refuse_class(f"policy {name!r}", policy)
+    try:
+        if hasattr(policy, "predict"):
+            if rows is not None:
+                policy = ask(blank(policy).fit, take_rows(X, rows), labels[rows])
+            answer = np.asarray(ask(policy.predict, take_rows(X, test)))
+        elif callable(policy):
+            answer = np.asarray(ask(policy, take_rows(X, test)))
+        else:
+            answer = to_array(policy)
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PodiumError(
+            f"policy {name!r} failed on the examples: {type(error).__name__}: {error}", hint=POLICIES
+        ) from error
+    given = not callable(policy) and not hasattr(policy, "predict")
+    if given and answer.shape == labels.shape:
+        answer = answer[test]
     if answer.shape != test.shape:
         raise PodiumError(
             f"policy {name!r} gives predictions of shape {answer.shape} for {len(test)} examples",
-            hint="a policy is a classifier, a function from features to labels, or one label for each row of X.",
+            hint=POLICIES,
         )
     return answer
 
@@ -194,7 +252,7 @@ def positions(name: str, answer: NDArray[Any], actions: NDArray[Any]) -> Codes:
     return places
 
 
-def split_rows(codes: Codes, train: float, rng: np.random.Generator) -> tuple[Codes, Codes]:
+def split_rows(codes: Codes, train: float, rng: Random) -> tuple[Codes, Codes]:
     """Training and test rows at random, class by class, of the sizes that `train` asks for.
 
     Each class gives the whole part of its share; what is left over, at most one row per class, fills up the training
@@ -215,6 +273,10 @@ def split_rows(codes: Codes, train: float, rng: np.random.Generator) -> tuple[Co
     wanted = max(0, round(train * len(codes)) - len(learn))
     spare = rng.permutation(np.array(spare, dtype=np.int64)).tolist()
     return np.sort(np.array(learn + spare[:wanted])), np.sort(np.array(test + spare[wanted:]))
+
+
+def size(X: Any) -> int:
+    return int(X.shape[0]) if len(X.shape) else 0
 
 
 def one_hot(codes: Codes, n: int) -> Floats:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from podium.data.arguments import numbers
 from podium.data.columns import Codes, Floats
+from podium.data.errors import PodiumError
 
 Random = np.random.Generator | np.random.RandomState
+
+
+def places(name: str, values: Any, most: int, shape: tuple[int | None, ...]) -> Codes:
+    """Positions among `most` labels, of some shape; None for any length."""
+    array = numbers(name, values)
+    fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if not fits or (array != np.round(array)).any() or (array < 0).any() or (array >= most).any():
+        raise PodiumError(
+            f"{name} must be whole numbers from 0 to {most - 1}; their shape is {array.shape}",
+            hint="give the positions of actions, one row per state.",
+        )
+    return array.astype(np.int64)
 
 
 def softmax(scores: Floats) -> Floats:
@@ -28,6 +44,8 @@ def invert(policy: Floats, uniforms: Floats) -> Codes:
     [[0, 1], [0, 1]]
     """
     cdf = policy.cumsum(axis=1)
+    if (cdf[:, -1] <= 0).any():
+        raise PodiumError("a policy must give some action a probability above 0", hint="its rows sum to 1.")
     cdf /= cdf[:, -1:]
     if uniforms.shape[1] == 1:  # all rows at once
         counted: Codes = (cdf <= uniforms).sum(axis=1, keepdims=True, dtype=np.int64)

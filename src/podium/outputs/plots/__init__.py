@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.data.arguments import checked, text
 from podium.data.errors import PodiumError
 from podium.outputs.insights import insights_of
 from podium.outputs.plots.answers import methods, pairs, ranking, states
@@ -49,6 +50,7 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@checked(kind=text)
 def draw(result: Comparison | Insights, kind: str = "overview", **options: Any) -> Figure:
     """The figure of that name; the options are those of its function."""
     if kind not in KINDS:

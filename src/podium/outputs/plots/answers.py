@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.data.arguments import checked, optional, text
 from podium.data.columns import descending
 from podium.outputs.display import percent, rank_range, whole_percent
 from podium.outputs.insights import insights_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 16  # policies beyond which the matrix has no room for numbers
 
 
+@checked(against=optional(text))
 def ranking(
     result: Comparison | Insights, ax: Axes | None = None, *, against: str | None = None, style: str = "light"
 ) -> Figure:
@@ -150,6 +152,7 @@ def place_of(values: Any) -> list[int]:
     return places
 
 
+@checked(a=optional(text), b=optional(text))
 def states(
     result: Comparison | Insights, a: str | None = None, b: str | None = None, ax: Axes | None = None, *,
     style: str = "light",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from podium.data.errors import MissingExtra, PodiumError
+from podium.data.errors import MissingExtra, PodiumError, shown
 from podium.outputs.display import short_names, shorten
 from podium.outputs.report.scales import tick_text
 
@@ -66,8 +66,8 @@ class Picture(Figure):
 
 
 def theme_of(style: str) -> Theme:
-    if style not in THEMES:
-        raise PodiumError(f"unknown style {style!r}", hint="the styles are " + ", ".join(THEMES) + ".")
+    if not isinstance(style, str) or style not in THEMES:
+        raise PodiumError(f"unknown style {shown(style)}", hint="the styles are " + ", ".join(THEMES) + ".")
     return THEMES[style]
 
 
@@ -85,6 +85,8 @@ class Canvas:
         if ax is None:
             figure = Picture(figsize=(max(width, 6.0), min(height, 40.0)), layout="constrained", facecolor=theme.paper)
             ax = figure.add_subplot()
+        if not hasattr(ax, "set_facecolor"):
+            raise PodiumError(f"ax must be the axes of a figure; it is {shown(ax)}", hint="leave ax out.")
         ax.set_facecolor(theme.paper)
         for side, spine in ax.spines.items():
             spine.set_visible(side == "bottom")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.data.arguments import checked, optional, text, whole
 from podium.outputs.display import label_text, share
 from podium.outputs.insights import FAINTEST, insights_of
 from podium.outputs.plots.canvas import DASHES, MARKERS, Canvas, plain, short_numbers, short_texts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from podium.outputs.insights import Insights
 
 
+@checked(most=whole(1, 12))
 def coverage(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 12, style: str = "light") -> Figure:
     """Which actions each policy wants, below those that were logged; at most so many actions."""
     from matplotlib.patches import Rectangle
@@ -41,8 +43,8 @@ def coverage(result: Comparison | Insights, ax: Axes | None = None, *, most: int
             page.write(x, y, share(value))
     ax.axhline(0.5, color=theme.ink, linewidth=1)
     ax.set_xticks(range(len(labels)), labels, rotation=35 if max(map(len, labels)) > 7 else 0)
-    for text in ax.get_xticklabels():
-        text.set_horizontalalignment("left" if text.get_rotation() else "center")
+    for label in ax.get_xticklabels():
+        label.set_horizontalalignment("left" if label.get_rotation() else "center")
     ax.set_xlim(-0.5, len(labels) - 0.5)
     page.columns_on_top()
     page.title("Actions logged, and actions wanted")
@@ -75,6 +77,7 @@ def weights(result: Comparison | Insights, ax: Axes | None = None, *, style: str
     return page.figure
 
 
+@checked(a=optional(text), b=optional(text))
 def drivers(
     result: Comparison | Insights, a: str | None = None, b: str | None = None, ax: Axes | None = None, *,
     style: str = "light",
@@ -108,6 +111,7 @@ def drivers(
     return page.figure
 
 
+@checked(most=whole(1, 5))
 def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5, style: str = "light") -> Figure:
     """Rows against the smallest true difference that they decide 8 times in 10, for the open pairs."""
     insights = insights_of(result)
