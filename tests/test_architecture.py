@@ -10,7 +10,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
-    "version", "data", "data.errors", "data.columns", "data.coded", "data.facts", "data.files", "data.frames",
+    "version", "data", "data.errors", "data.connections", "data.paths", "data.columns", "data.coded", "data.facts", "data.files", "data.frames",
     "data.progress", "data.roles", "data.scratch", "data.shipped", "data.states", "outputs.markup", "outputs.display",
     "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3", "policies.specs",
     "policies.sql", "policies.tables", "policies.forms", "policies", "policies.batches", "propensities",
