@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from podium.adapters import vowpal
-from podium.data.columns import Column, match_label, to_array
+from podium.data.columns import Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
-from podium.data.roles import assign_roles
+from podium.data.paths import Watch, check_local, exists, missing_file
+from podium.data.roles import assign_roles, available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -66,15 +67,12 @@ def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a file by header; cells are numbers, texts, or None where empty."""
+    check_local(path)
     path = Path(path)
-    try:
-        found, folder = path.exists(), path.is_dir()
-    except OSError:  # the name is too long, or a folder may not be entered
-        found, folder = False, False
-    if folder:
+    if not exists(path):
+        raise missing_file(path)
+    if path.is_dir():
         raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
-    if not found:
-        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path)
@@ -98,11 +96,7 @@ def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None
     """Every column that is to be read as texts is there."""
     for name in text:
         if name not in columns:
-            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=have(columns))
-
-
-def have(columns: Iterable[str]) -> str:
-    return "the columns are " + ", ".join(columns) + "."
+            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=available(columns))
 
 
 def read_text(path: Path) -> str:
@@ -198,13 +192,14 @@ def start_of(path: Path) -> str:
 
 def check_header(header: Sequence[str], path: Path) -> None:
     """Every column has a name of its own."""
-    for i, name in enumerate(header):
-        if not name:
-            raise PodiumError(f"{path.name}: column {i + 1} has no name", hint="give every column a header.")
-        if name in header[:i]:
-            raise PodiumError(
-                f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
-            )
+    if "" in header:
+        raise PodiumError(
+            f"{path.name}: column {header.index('') + 1} has no name", hint="give every column a header."
+        )
+    if (twice := repeated(header)) is not None:
+        raise PodiumError(
+            f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."
+        )
 
 
 def type_cells(cells: Sequence[str], as_text: bool) -> Column:
@@ -250,7 +245,7 @@ def read_json_lines(path: Path) -> dict[str, Column]:
             raise PodiumError(f"{place} is not valid JSON: {error}", hint) from error
         if pairs is None:
             raise PodiumError(f"{place} is no JSON object", hint)
-        if twice := repeated(name for name, _ in pairs):
+        if (twice := repeated(name for name, _ in pairs)) is not None:
             raise PodiumError(f"{place}: the column {twice!r} appears twice", hint="give each column its own name.")
         records.append(dict(pairs))
     names = list(dict.fromkeys(name for record in records for name in record))
@@ -280,37 +275,28 @@ def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def repeated(names: Iterable[str]) -> str | None:
-    """The first name that appears twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
 def read_parquet(path: Path) -> dict[str, Column]:
     with needs("pyarrow", "parquet", "reading Parquet"):
         import pyarrow as pa
         from pyarrow import parquet
+    watch = Watch([path])
     try:
-        with pa.memory_map(str(path)) as source:
+        # A file that is mapped into memory and truncated meanwhile would end the process.
+        with pa.OSFile(str(path)) as source:
             table = parquet.ParquetFile(source).read()
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
+        watch.check()
         raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
+    watch.check()
+    check_header(table.column_names, path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
-    columns = frame_to_columns(table.drop_columns(texts)) if (texts := text_columns(table)) else frame_to_columns(table)
-    return {name: shared_texts(table[name]) if name in texts else columns[name] for name in table.column_names}
-
-
-def text_columns(table: Any) -> list[str]:
-    """The columns of texts of an arrow table, unless it names a column twice, which is refused elsewhere."""
-    import pyarrow as pa
-
-    names = table.column_names
-    return [f.name for f in table.schema if pa.types.is_string(f.type) and names.count(f.name) == 1]
+    texts = [pa.types.is_string(kind) for kind in table.schema.types]
+    others = frame_to_columns(table.select([i for i, text in enumerate(texts) if not text]))
+    return {
+        name: shared_texts(column) if text else others[name]
+        for name, column, text in zip(table.column_names, table.columns, texts, strict=True)
+    }
 
 
 def shared_texts(column: Any) -> Column:

@@ -100,7 +100,9 @@ def check_engine(name: str) -> None:
 
 
 def check_headers(headers: Iterable[str]) -> None:
-    """Refuse columns whose names podium needs."""
-    for name in headers:
+    """Refuse columns whose names podium needs, and those without one."""
+    for i, name in enumerate(headers):
+        if not name:
+            raise PodiumError(f"column {i + 1} has no name", hint="give every column a header.")
         if name in (ROW, LATEST):
             raise PodiumError(f"a column may not be called {name!r}", hint="give it another name.")
