@@ -28,7 +28,7 @@ def confine(connection: duckdb.DuckDBPyConnection, files: Iterable[Path], folder
     """Let a connection read these files, use this folder, and reach nothing else."""
     names = [name for file in files for name in (place(file), file_name(file))]
     connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, names))}]")
-    connection.execute(f"SET allowed_directories = [{quoted(place(folder))}]")
+    connection.execute(f"SET allowed_directories = [{quoted(place(folder))}, {quoted(file_name(folder))}]")
     connection.execute("SET enable_external_access = false")
 
 

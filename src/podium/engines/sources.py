@@ -200,6 +200,8 @@ class DuckSource:
         if not exists(path):
             raise missing_file(path)
         check_database(regular(path))
+        if "\\" in place(path):  # which DuckDB takes for the end of a folder
+            raise PodiumError(f"DuckDB cannot open {str(path)!r}: the name holds a backslash", hint="rename the file.")
         self.watch = Watch([path])
         self.connection.execute(f"ATTACH {quoted(place(path))} AS source (READ_ONLY, TYPE duckdb)")
         confine(self.connection, (), self.folder)
