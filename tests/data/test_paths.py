@@ -12,7 +12,7 @@ import pytest
 from podium.data.errors import PodiumError
 from podium.data.paths import Found, Watch, find_files
 
-ENDINGS = (".csv",)
+KINDS = ((".csv",), (".json",))
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def make(*names: str) -> None:
 
 
 def found(path: str) -> list[str]:
-    return [str(file) for file in find_files(path, ENDINGS).files]
+    return [str(file) for file in find_files(path, KINDS).files]
 
 
 def message(call: Callable[[], Any]) -> str:
@@ -66,7 +66,7 @@ def test_names_that_no_file_has(name: str) -> None:
 @pytest.mark.parametrize("name", ["https://host/a.csv", "s3://bucket/*.parquet", "hf://x/y", "file:///a.csv"])
 @pytest.mark.parametrize("kind", [str, Path])
 def test_an_address_is_not_a_file(name: str, kind: Callable[[str], Any]) -> None:
-    assert message(lambda: find_files(kind(name), ENDINGS)).endswith(
+    assert message(lambda: find_files(kind(name), KINDS)).endswith(
         "is an address, and podium reads only files of this machine"
     )
 
@@ -101,11 +101,11 @@ def test_a_pipe_cannot_be_read_twice() -> None:
 def test_folders_name_columns_below_the_folder_that_was_named() -> None:
     make("x=1/log/country=de/a.csv", "x=1/log/country=f%2Fr/a.csv")
     values = {"country": ["de", "f/r"]}
-    assert find_files("x=1/log", ENDINGS).folder_values() == values
-    assert find_files("x=1/log/*/a.csv", ENDINGS).folder_values() == values
-    assert find_files("x=1/log/country=*/*.csv", ENDINGS).folder_values() == values
-    assert find_files("x=1/log/country=de", ENDINGS).folder_values() == {}
-    assert find_files("x=1/log/country=de/a.csv", ENDINGS).folder_values() == {}
+    assert find_files("x=1/log", KINDS).folder_values() == values
+    assert find_files("x=1/log/*/a.csv", KINDS).folder_values() == values
+    assert find_files("x=1/log/country=*/*.csv", KINDS).folder_values() == values
+    assert find_files("x=1/log/country=de", KINDS).folder_values() == {}
+    assert find_files("x=1/log/country=de/a.csv", KINDS).folder_values() == {}
 
 
 def test_a_missing_value_in_the_name_of_a_folder() -> None:
@@ -115,12 +115,12 @@ def test_a_missing_value_in_the_name_of_a_folder() -> None:
 
 def test_folders_must_name_the_same_columns() -> None:
     make("log/country=de/a.csv", "log/b.csv")
-    assert message(lambda: find_files("log", ENDINGS).folder_values()) == (
+    assert message(lambda: find_files("log", KINDS).folder_values()) == (
         "'country=de/a.csv' and 'b.csv' lie in folders that give different columns"
     )
 
 
-# --- whether files are still the same ----------------------------------------------------------------------------------
+# --- whether files are still the same ------------------------------------------------------------------------------
 
 
 def test_a_file_that_stays_is_the_same() -> None:

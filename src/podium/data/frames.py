@@ -145,7 +145,9 @@ def series_to_array(series: Any, name: str) -> Column:
     """One column of a frame as an array; a null is None or nan."""
     try:
         array: Column = np.asarray(series.to_numpy())
-    except Exception:  # every library has its own error for a type that NumPy has not, such as whole numbers of 128 bits
+    except (
+        Exception
+    ):  # every library has its own error for a type that NumPy has not, such as whole numbers of 128 bits
         try:
             array = to_array(series.to_list())
         except Exception as error:

@@ -19,7 +19,6 @@ from podium.data.columns import (
     numbers_column,
     plain,
     times_column,
-    to_array,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows

@@ -28,7 +28,7 @@ class Found:
     base: Path
 
     def folder_values(self) -> dict[str, list[str | None]]:
-        """What the folders below the base say of each file: {"country": ["de", "fr"]} of country=de/ and country=fr/."""
+        """What the folders below the base say of each file: country=de/ gives {"country": ["de"]}."""
         said = [folder_names(file.parent.relative_to(self.base).parts) for file in self.files]
         for file, names in zip(self.files, said, strict=True):
             if list(names) != list(said[0]):
@@ -62,15 +62,21 @@ def missing_file(path: str | Path) -> PodiumError:
     return PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
 
 
-def find_files(path: str | Path, endings: Sequence[str]) -> Found:
-    """The files that a path names: itself, those of a folder with one of these endings, or those that a pattern matches."""
+def find_files(path: str | Path, kinds: Sequence[Sequence[str]]) -> Found:
+    """The files that a path names: itself, those of a folder, or those that a pattern matches.
+
+    `kinds` are endings of files: of a folder, those of the first kind count, or those of the kind that its own name
+    ends in, as log.csv/ does.
+    """
     check_local(path)
     named = Path(path)
     if exists(named):
         if named.is_dir():
+            endings = next((kind for kind in kinds if named.suffix.lower() in kind), kinds[0])
             files = sorted(files_below(named, endings), key=str)
             if not files:
-                raise PodiumError(f"the folder {str(path)!r} holds no Parquet files", hint="name files: 'folder/*.csv'.")
+                what = "Parquet" if endings is kinds[0] else endings[0]
+                raise PodiumError(f"the folder {str(path)!r} holds no {what} files", hint="name files: 'folder/*.csv'.")
             return Found(tuple(map(regular, files)), named)
         return Found((regular(named),), named.parent)
     if not any(c in str(path) for c in PATTERN) or "\0" in str(path):

@@ -193,9 +193,7 @@ def start_of(path: Path) -> str:
 def check_header(header: Sequence[str], path: Path) -> None:
     """Every column has a name of its own."""
     if "" in header:
-        raise PodiumError(
-            f"{path.name}: column {header.index('') + 1} has no name", hint="give every column a header."
-        )
+        raise PodiumError(f"{path.name}: column {header.index('') + 1} has no name", hint="give every column a header.")
     if (twice := repeated(header)) is not None:
         raise PodiumError(
             f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."

@@ -24,7 +24,7 @@ from podium.data.read import (
     start_of,
     type_cells,
 )
-from podium.engines import ROW
+from podium.engines import ROW, check_folders, check_twins
 from podium.engines.texts import cell_counts, column_kinds, flattened
 
 DATABASE_ENDINGS = (".duckdb", ".db")
@@ -60,7 +60,7 @@ class DuckSource:
             return self.from_relation()
         if self.table is not None or is_database(Path(self.source)):
             return self.from_database(Path(self.source))
-        found = find_files(self.source, PARQUET_ENDINGS)
+        found = find_files(self.source, (PARQUET_ENDINGS, TEXT_ENDINGS, JSON_ENDINGS))
         files = found.files
         ending = files[0].suffix.lower()
         others = [f for f in files if f.suffix.lower() != ending]
@@ -78,14 +78,12 @@ class DuckSource:
         if ending in JSON_ENDINGS:
             return self.from_json(files)
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
-        raise PodiumError(
-            f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}."
-        )
+        raise PodiumError(f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
 
     def from_parquet(self, files: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> str:
         """Parquet files one after the other; what the names of their folders say are further columns."""
         sizes, names = self.parquet_sizes(files)
-        check_folders(folders, names, files)
+        check_folders(folders, names, files[0])
         starts = np.concatenate([[0], np.cumsum(sizes)])
         self.size = int(starts[-1])
         row = "file_row_number"
@@ -97,7 +95,7 @@ class DuckSource:
 
     def parquet_sizes(self, files: Sequence[Path]) -> tuple[list[int], list[str]]:
         """The rows of each file, and the columns; every file must hold those of the first, of the same types."""
-        sizes = []
+        sizes: list[int] = []
         first: dict[str, Any] = {}
         for file in files:
             schema, rows = parquet_schema(file)
@@ -144,8 +142,8 @@ class DuckSource:
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         separator = separator_of(start_of(first), first)
         raw = (
-            f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, quote = '\"', "
-            "escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
+            f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
+            "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
             "parallel = false)"
         )
         self.texts = True
@@ -252,30 +250,10 @@ def parquet_schema(file: Path) -> tuple[Any, int]:
 
 def check_columns(names: Sequence[str], file: Path) -> None:
     """Refuse columns that DuckDB cannot tell apart, or takes for its own."""
-    seen: dict[str, str] = {}
+    check_twins(names, file.name, "DuckDB")
     for name in names:
-        twin = seen.setdefault(name.lower(), name)
-        if twin is not name:
-            raise PodiumError(
-                f"{file.name}: the column {name!r} appears twice"
-                if twin == name
-                else f"{file.name}: DuckDB cannot tell the columns {twin!r} and {name!r} apart",
-                hint="give each column a name of its own.",
-            )
         if name.lower() in OWN and file.suffix.lower() in PARQUET_ENDINGS:
             raise PodiumError(f"{file.name}: DuckDB needs the name {name!r} for itself", hint="rename that column.")
-
-
-def check_folders(folders: Mapping[str, Any], columns: Sequence[str], files: Sequence[Path]) -> None:
-    """Refuse a folder such as country=de/ over files that have a column of that name."""
-    lower = {c.lower(): c for c in columns}
-    for name in folders:
-        if name.lower() in lower:
-            folder = next(part for part in files[0].parts[::-1] if part.startswith(f"{name}="))
-            raise PodiumError(
-                f"{files[0].name} has a column {lower[name.lower()]!r}, and its folder {folder!r} gives one too",
-                hint="rename the folders or the column, so that it is clear which of the two counts.",
-            )
 
 
 def of_file(values: Iterable[str], kind: str) -> str:

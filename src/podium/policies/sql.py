@@ -107,9 +107,7 @@ def changing_query(query: str, columns: Collection[str], connection: duckdb.Duck
     return None
 
 
-def changing_node(
-    node: dict[str, Any], columns: Collection[str], connection: duckdb.DuckDBPyConnection
-) -> str | None:
+def changing_node(node: dict[str, Any], columns: Collection[str], connection: duckdb.DuckDBPyConnection) -> str | None:
     """What in a node of a parsed query may change."""
     if node.get("sample") is not None:
         return "a random sample"
@@ -122,9 +120,9 @@ def changing_node(
         inside = (changing_query(f"SELECT {text}", (), connection) for text in macros.get(function, ()))
         changes = function in volatile or (function in BY_DATE and len(arguments) == 1) or any(inside)
         return f"{function}()" if changes else None
-    names = node.get("column_names", ()) if node.get("type") == "COLUMN_REF" else ()
+    names: list[str] = node.get("column_names", []) if node.get("type") == "COLUMN_REF" else []
     if len(names) == 1 and names[0].lower() not in columns and is_value(names[0], connection):
-        return str(names[0])
+        return names[0]
     return None
 
 
@@ -132,7 +130,7 @@ def parsed(query: str, connection: duckdb.DuckDBPyConnection) -> Any:
     """A query as DuckDB's parser reads it."""
     import duckdb
 
-    ((text,),) = connection.execute(f"SELECT json_serialize_sql({quoted(query)})").fetchall()
+    text = connection.execute(f"SELECT json_serialize_sql({quoted(query)})").fetchall()[0][0]
     tree = json.loads(text)
     if tree.get("error"):
         raise duckdb.ParserException(str(tree.get("error_message")))
