@@ -290,6 +290,13 @@ def test_settings_that_duckdb_does_not_know(tmp_path: Path) -> None:
     assert message(lambda: scan(pattern, temp_dir=str(tmp_path / "no"))).startswith("there is no folder ")
 
 
+@pytest.mark.parametrize("threads", [0, -1, 10**9, 2.5, "2", True])
+def test_a_number_of_threads_that_no_machine_has(threads: Any, tmp_path: Path) -> None:
+    """DuckDB would start a billion of them."""
+    pattern = write_parts(small(), tmp_path / "log", 1)
+    assert message(lambda: scan(pattern, threads=threads)).startswith("threads must be a whole number from 1 to 1,024;")
+
+
 def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> None:
     log = scan(write_parts(table(), tmp_path / "log", 2))
     assert message(lambda: podium.compare(log, normalize="states")).startswith(

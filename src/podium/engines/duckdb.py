@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Column
 from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
-from podium.data.errors import PodiumError, needs
+from podium.data.errors import PodiumError, needs, show_value
 from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
 from podium.data.scratch import Scratch
@@ -32,6 +32,7 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
+MOST_THREADS = 1024
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -68,6 +69,7 @@ class DuckEngine:
         with needs("duckdb", "duckdb", "the duckdb engine"):
             import duckdb
             import pyarrow  # noqa: F401
+        check_threads(self.threads)
         self.scratch = Scratch("duckdb", self.temp_dir)
         self.folder = self.scratch.path
         config: dict[str, Any] = {
@@ -91,7 +93,7 @@ class DuckEngine:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
-        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder)
+        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder, self.allow)
         with self.explained():
             self.relation = self.opened.open()
         self.size, self.texts = self.opened.size, self.opened.texts
@@ -205,6 +207,15 @@ class DuckEngine:
         """Let go of the temporary folder."""
         self.connection.close()
         self.scratch.close()
+
+
+def check_threads(threads: Any) -> None:
+    """DuckDB starts as many as it is told to, and a machine has only so many."""
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        raise PodiumError(
+            f"threads must be a whole number from 1 to {MOST_THREADS:,}; it is {show_value(threads)}",
+            hint="leave it out: DuckDB takes as many as there are processors.",
+        )
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from podium.data.read import (
 from podium.engines import ROW, check_folders, check_twins
 from podium.engines.texts import cell_counts, column_kinds, flattened
 
+AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
 DATABASE_ENDINGS = (".duckdb", ".db")
 OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
 NO_TABLE = "podium reads tables; make one of a view with CREATE TABLE log AS FROM view."
@@ -42,6 +43,7 @@ class DuckSource:
     source, table, text : as in `podium.engines.duckdb.DuckEngine`
     connection : of DuckDB
     folder : for copies
+    allow : lets DuckDB hold what a query of so many columns needs
     """
 
     source: Any
@@ -49,6 +51,7 @@ class DuckSource:
     text: Sequence[str]
     connection: Any
     folder: Path
+    allow: Callable[[int], None]
     size: int = field(default=0, init=False)  # known once they are open
     watch: Watch = field(default_factory=lambda: Watch(()), init=False)  # the files that passes read
     texts: bool = field(default=False, init=False)  # whether they come from files of texts
@@ -151,11 +154,14 @@ class DuckSource:
 
     def typed(self, raw: str, header: Sequence[str]) -> str:
         """Texts as numbers where every cell of a column is one and none is a code such as 007."""
+        self.allow(len(header))
         copy = self.folder / "texts.parquet"
         self.connection.execute(f"COPY (SELECT * FROM {raw}) TO {quoted(place(copy))} (FORMAT parquet)")
-        tests = [test for h in header for test in cell_counts(name_of(h), matches)]
         texts = f"read_parquet({file_list([copy])})"
-        (counts,) = self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()
+        counts: list[int] = []
+        for some in range(0, len(header), AT_ONCE):
+            tests = [test for h in header[some : some + AT_ONCE] for test in cell_counts(name_of(h), matches)]
+            counts += self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()[0]
         casts = []
         for h, kind in zip(header, column_kinds(header, counts, self.text), strict=True):
             cell = name_of(h) if kind is None else f"CAST(trim({name_of(h)}) AS {kind})"
@@ -180,6 +186,7 @@ class DuckSource:
             for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
             for part in flattened(column, name_of(column), kind, partial(self.members, raw))
         ]
+        self.allow(len(parts))
         return self.kept(f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}")
 
     def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:

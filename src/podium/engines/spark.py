@@ -82,8 +82,8 @@ class SparkEngine:
         self.size = 0
         self.files = SparkFiles((), (), {})
         if isinstance(self.source, str | Path):
-            self.session = self.session or session_here()
             with explained(self.source):
+                self.session = self.session or session_here()
                 self.files = spark_files(self.session, str(self.source))
             with self.passing("opening"):
                 self.frame = self.from_files()

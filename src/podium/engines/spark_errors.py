@@ -58,5 +58,5 @@ def explained(source: Any) -> Iterator[None]:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Py4J logs Ctrl-C with a traceback before it raises it."""
-    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+    """Py4J logs Ctrl-C and lost connections with a traceback before it raises them."""
+    return not record.getMessage().endswith("while sending command.")
