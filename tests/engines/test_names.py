@@ -111,6 +111,22 @@ def test_files_of_a_folder_keep_their_own_names(tmp_path: Path) -> None:
     assert len(scan(str(tmp_path / "a*.parquet"))) == 80
 
 
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    for kind in ("csv", "parquet"):
+        path = tmp_path / os.fsdecode(f"\xff.{kind}".encode("latin-1"))
+        write(few(0.0), path, kind)
+        assert message(lambda: scan(path)).endswith("cannot be opened: the name is not UTF-8")  # noqa: B023
+        assert len(podium.read_log(path, state="state")) == 40
+
+
+def test_a_device_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").symlink_to("/dev/zero")
+    for engine in ("auto", "memory"):
+        assert message(lambda: podium.scan_log(tmp_path / "log.csv", engine=engine)).endswith(  # noqa: B023
+            "is a device, which may never end"
+        )
+
+
 def test_a_temporary_folder_of_an_odd_name(tmp_path: Path) -> None:
     write(few(0.0), tmp_path / "log.csv", "csv")
     (tmp_path / "it's [1]?").mkdir()

@@ -174,7 +174,7 @@ def test_a_policy_that_cannot_be_sent_is_refused(spark: Any, tmp_path: Path) -> 
 
 
 def test_a_policy_too_large_to_send_is_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.engines.spark.LARGEST_POLICY", 1000)
+    monkeypatch.setattr("podium.engines.workers.LARGEST_POLICY", 1000)
     log = podium.scan_log(write_parts(table(), tmp_path / "log", 3), engine="spark", session=spark, state="state")
     with pytest.raises(PodiumError, match="policy 'array' takes 0 MB, too much to send to every worker"):
         podium.compare(log, {"array": np.random.default_rng(0).random(ROWS), "sms": "constant:sms"})

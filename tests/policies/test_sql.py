@@ -64,7 +64,7 @@ def test_chance_is_refused_with_the_reason() -> None:
     with pytest.raises(PodiumError) as caught:
         podium.evaluate(log(), {"p": "sql:CASE WHEN random() > 0.5 THEN 'x' ELSE 'y' END"})
     assert str(caught.value) == (
-        "policy 'p': the SQL uses random(), so it can choose differently each time it runs\n\n"
+        "policy 'p': the SQL uses random(), which does not depend on the log alone\n\n"
         "Hint: use columns of the log alone: add what you need as a column; for chance, give probabilities."
     )
 

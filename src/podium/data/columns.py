@@ -191,6 +191,8 @@ def times_column(values: Any, what: str) -> Column:
     refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
     if column.dtype.kind == "M":
         return column
+    if column.dtype.kind == "m":
+        return column.astype(np.int64)
     if column.dtype.kind in "OU":
         if all(isinstance(x, REAL) for x in column):
             return numbers_column(column, what, hint)

@@ -34,7 +34,12 @@ def confine(connection: duckdb.DuckDBPyConnection, files: Iterable[Path], folder
 
 def place(file: Path) -> str:
     """An absolute path, which is neither an address nor below a home folder."""
-    return file.absolute().as_posix()
+    path = file.absolute().as_posix()
+    if not path.isprintable() and path.encode(errors="replace").decode() != path:
+        raise PodiumError(
+            f"{path!r} cannot be opened: the name is not UTF-8", hint="rename it, or use engine='memory'."
+        )
+    return path
 
 
 def file_name(file: Path) -> str:

@@ -70,6 +70,8 @@ def find_files(path: str | Path, kinds: Sequence[Sequence[str]]) -> Found:
     """
     check_local(path)
     named = Path(path)
+    if path == "":
+        raise missing_file(path)
     if exists(named):
         if named.is_dir():
             endings = next((kind for kind in kinds if named.suffix.lower() in kind), kinds[0])

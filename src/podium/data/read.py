@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ WHOLE = re.compile(r"[+-]?\d{1,300}")
 QUOTED = re.compile(r'"[^"]*"')
 CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
 SAVE_HINT = "save the file as UTF-8."
+QUOTE_HINT = 'close every quote, and write a quote inside a quoted cell as "".'
+ROWS_HINT = "write a header line and at least one row."
+START, LONGEST_HEADER = 1 << 16, 1 << 26  # bytes by which a file is known; that a header may have
 
 
 def read_log(
@@ -73,6 +77,8 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
         raise missing_file(path)
     if path.is_dir():
         raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
+    if path.is_char_device() or path.is_block_device():
+        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path)
@@ -105,13 +111,7 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
-    if b"\0" in raw[:65536] or raw[:2] in (b"PK", b"\x1f\x8b"):
-        raise PodiumError(
-            f"{path.name} is not a text file",
-            hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
-        )
+    check_start(raw[:START], path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,6 +120,17 @@ def read_text(path: Path) -> str:
         raise PodiumError(
             f"{path.name} is not UTF-8: {place} holds the byte 0x{raw[error.start]:02x}", hint=SAVE_HINT
         ) from error
+
+
+def check_start(raw: bytes, path: Path) -> None:
+    """Refuse a file that does not begin like a text."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
+    if b"\0" in raw or raw[:2] in (b"PK", b"\x1f\x8b"):
+        raise PodiumError(
+            f"{path.name} is not a text file",
+            hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
+        )
 
 
 def rows_in(content: str, path: Path) -> int:
@@ -149,15 +160,15 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []
     try:
-        rows.extend(row for row in reader if row and not (len(row) == 1 and row[0].isspace()))
+        rows.extend(row for row in reader if not is_blank(row))
     except csv.Error as error:
         place = f"row {len(rows)}" if rows else "the header"
         raise PodiumError(
             f"{path.name}: {place} cannot be read: {error}",
-            hint='close every quote, and write a quote inside a quoted cell as "".',
+            hint=quote_hint(error),
         ) from error
     if not rows:
-        raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
+        raise PodiumError(f"{path.name} is empty", hint=ROWS_HINT)
     header, *body = rows
     header = [h.strip() for h in header]
     check_header(header, path)
@@ -175,19 +186,57 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
+def check_quotes(path: Path, separator: str) -> None:
+    """Refuse a quote that is not closed: engines leave out what comes after it without a word."""
+    with path.open("rb") as raw:
+        if not any(b'"' in block for block in iter(partial(raw.read, 1 << 20), b"")):
+            return
+    rows = 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            for row in csv.reader(file, delimiter=separator, strict=True):
+                rows += not is_blank(row)
+        except csv.Error as error:
+            raise PodiumError(
+                f"{path.name}: {f'row {rows}' if rows else 'the header'} cannot be read: {error}",
+                hint=quote_hint(error),
+            ) from error
+
+
+def quote_hint(error: csv.Error) -> str:
+    long = "field larger" in str(error)
+    return "keep cells shorter; is a quote left open that begins before this cell?" if long else QUOTE_HINT
+
+
+def is_blank(row: Sequence[str]) -> bool:
+    return not row or (len(row) == 1 and row[0].isspace())
+
+
 def read_csv_header(path: Path) -> list[str]:
     """The names in the first line of a CSV file that may be too large to read."""
     start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
-    header = [h.strip() for h in next((row for row in lines if row), [])]
+    try:
+        header = [h.strip() for h in next((row for row in lines if not is_blank(row)), [])]
+    except csv.Error as error:
+        raise PodiumError(f"{path.name}: the header cannot be read: {error}", hint=quote_hint(error)) from error
+    if not header:
+        raise PodiumError(f"{path.name} is empty", hint=ROWS_HINT)
     check_header(header, path)
     return header
 
 
 def start_of(path: Path) -> str:
     """The first lines of a text file."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.read(1 << 16)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(START)
+            if b"\n" not in raw:
+                raw += file.readline(LONGEST_HEADER)
+    except OSError as error:
+        raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    check_start(raw, path)
+    return raw.decode("utf-8-sig", errors="replace")
 
 
 def check_header(header: Sequence[str], path: Path) -> None:
@@ -249,6 +298,7 @@ def read_json_lines(path: Path) -> dict[str, Column]:
     names = list(dict.fromkeys(name for record in records for name in record))
     if not names:
         raise PodiumError(f"{path.name} is empty", hint)
+    check_header(names, path)
     return {name: json_column([record.get(name) for record in records]) for name in names}
 
 
@@ -280,7 +330,7 @@ def read_parquet(path: Path) -> dict[str, Column]:
     watch = Watch([path])
     try:
         # A file that is mapped into memory and truncated meanwhile would end the process.
-        with pa.OSFile(str(path)) as source:
+        with path.open("rb") as source:
             table = parquet.ParquetFile(source).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         watch.check()

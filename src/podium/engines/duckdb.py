@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from podium.data.connections import connect, first_line, is_interrupt, name_of, 
 from podium.data.errors import PodiumError, needs, show_value
 from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
+from podium.data.read import QUOTE_HINT, SAVE_HINT
 from podium.data.scratch import Scratch
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
@@ -33,6 +35,17 @@ MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
 MOST_THREADS = 1024
+LINE = re.compile(r"CSV Error on Line: (\d+)")
+SIGNS = (
+    ("not utf-8", "is not UTF-8", SAVE_HINT),
+    ("unterminated quote", "cannot be read: a quote is not closed", QUOTE_HINT),
+    (
+        "Expected Number of Columns",
+        "does not have as many cells as the header",
+        'quote cells that hold a separator: "a, b".',
+    ),
+    ("Maximum line size", "is too long to be read", "keep lines below 2 MB, or use engine='memory'."),
+)
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -85,6 +98,8 @@ class DuckEngine:
             # DuckDB tells how far it is only with its progress bar on, which would mix with what podium prints.
             self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             ((self.workers,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
+            # No method of this object: the source, which it holds, would hold it in turn.
+            self.allow = partial(allow_memory, self.connection, self.memory_limit, self.workers)
             self.allow(0)
             if self.disk_limit is not None:
                 # As part of `config` it would be shown but not kept.
@@ -179,12 +194,6 @@ class DuckEngine:
             yield batch
         self.check_count(total, self.size)
 
-    def allow(self, columns: int) -> None:
-        """Let DuckDB hold what a query of so many columns needs, unless the user has set a limit."""
-        if self.memory_limit is None:
-            limit = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, self.workers) // THREADS
-            self.connection.execute(f"SET memory_limit = '{limit}MB'")
-
     def watched(self, label: str) -> AbstractContextManager[None]:
         """Show how far a query is on which DuckDB works by itself."""
         return watch_share(self.progress, label, self.size, lambda: self.connection.query_progress() / 100)
@@ -207,6 +216,13 @@ class DuckEngine:
         """Let go of the temporary folder."""
         self.connection.close()
         self.scratch.close()
+
+
+def allow_memory(connection: Any, limit: str | None, workers: int, columns: int) -> None:
+    """Let DuckDB hold what a query of so many columns needs, unless the user has set a limit."""
+    if limit is None:
+        needed = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, workers) // THREADS
+        connection.execute(f"SET memory_limit = '{needed}MB'")
 
 
 def check_threads(threads: Any) -> None:
@@ -261,6 +277,10 @@ class DuckErrors:
                 f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
+        line = LINE.search(str(error))
+        for sign, meaning, hint in SIGNS:
+            if line and sign in str(error):
+                raise PodiumError(f"{where}: line {line[1]} {meaning}", hint=hint) from error
         raise PodiumError(f"{where} cannot be read: {text}", hint="check the files, or write them again.") from error
 
 

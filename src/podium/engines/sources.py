@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,11 @@ from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
     TEXT_ENDINGS,
+    Pairs,
+    check_header,
+    check_quotes,
     check_text,
+    flatten,
     read_csv_header,
     separator_of,
     start_of,
@@ -30,6 +36,7 @@ from podium.engines.texts import cell_counts, column_kinds, flattened
 AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
 DATABASE_ENDINGS = (".duckdb", ".db")
 OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
+KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
 NO_TABLE = "podium reads tables; make one of a view with CREATE TABLE log AS FROM view."
 PERMISSIONS = "check the file's permissions."
 
@@ -144,6 +151,8 @@ class DuckSource:
         check_text(first.name, self.text, header)
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         separator = separator_of(start_of(first), first)
+        for file in files:
+            check_quotes(file, separator)
         raw = (
             f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
             "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
@@ -180,6 +189,8 @@ class DuckSource:
 
     def from_json(self, files: Sequence[Path]) -> str:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
+        for file in files:
+            check_twins(first_keys(file), file.name, "DuckDB")
         raw = f"read_json({file_list(files)}, format = 'newline_delimited', sample_size = -1, union_by_name = true)"
         parts = [
             part
@@ -247,7 +258,7 @@ def parquet_schema(file: Path) -> tuple[Any, int]:
     from pyarrow import parquet
 
     try:
-        with pa.OSFile(str(file)) as source, parquet.ParquetFile(source) as opened:  # a name could be taken for a URI
+        with file.open("rb") as source, parquet.ParquetFile(source) as opened:  # a name could be taken for a URI
             return opened.schema_arrow, opened.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PodiumError(
@@ -255,8 +266,22 @@ def parquet_schema(file: Path) -> tuple[Any, int]:
         ) from error
 
 
+def first_keys(file: Path) -> list[str]:
+    """The columns in the first lines of a file of JSON lines."""
+    start = start_of(file)
+    if not start.strip():
+        raise PodiumError(f"{file.name} is empty", hint="write one JSON object per line.")
+    found: dict[str, None] = {}
+    for line in filter(str.strip, start.split("\n")[:KEYS_OF]):
+        with suppress(ValueError, RecursionError):  # DuckDB says what is wrong, or the line is longer than the start
+            record = json.loads(line, object_pairs_hook=Pairs)
+            found |= dict.fromkeys(name for name, _ in flatten(record)) if isinstance(record, Pairs) else {}
+    return list(found)
+
+
 def check_columns(names: Sequence[str], file: Path) -> None:
     """Refuse columns that DuckDB cannot tell apart, or takes for its own."""
+    check_header(names, file)
     check_twins(names, file.name, "DuckDB")
     for name in names:
         if name.lower() in OWN and file.suffix.lower() in PARQUET_ENDINGS:

@@ -26,7 +26,16 @@ from podium.data.columns import Column
 from podium.data.errors import PodiumError, needs
 from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
-from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, check_text, flatten, read_csv_header
+from podium.data.read import (
+    JSON_ENDINGS,
+    PARQUET_ENDINGS,
+    TEXT_ENDINGS,
+    Pairs,
+    check_quotes,
+    check_text,
+    flatten,
+    read_csv_header,
+)
 from podium.engines import ROW, Census, Keys, P, Work, check_folders, check_headers, check_twins
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
@@ -34,7 +43,7 @@ from podium.engines.spark_errors import explained
 from podium.engines.spark_files import SparkFiles, spark_files
 from podium.engines.spark_tasks import Tasks
 from podium.engines.texts import cell_counts, column_kinds, flattened
-from podium.engines.workers import PART, PLACE, run_part, run_stretch
+from podium.engines.workers import PART, PLACE, check_shipped, run_part, run_stretch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +57,6 @@ FILE, START = "podium file", "podium start"  # columns that number the rows, and
 STRETCH = 1 << 23  # numbers in a stretch of rows, which a worker holds in memory
 ZONE = r"[T ]\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # a text that names a time of day and its zone
 INSIDE = 33  # bits of a monotonically increasing id that count inside a partition
-LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
 
 
 @dataclass(eq=False)
@@ -139,6 +147,7 @@ class SparkEngine:
 
         for file in self.files.watch.marks:
             check_twins(read_csv_header(file), file.name, "Spark")
+            check_quotes(file, ",")
         reader = self.session.read.option("header", True).option("escape", '"').option("multiLine", True)
         frame = reader.csv(self.files.paths[0])
         for name, path in zip(self.files.names[1:], self.files.paths[1:], strict=True):
@@ -357,7 +366,7 @@ class SparkEngine:
         self.latest_rows.clear()
 
 
-# --- sessions, policies, errors ------------------------------------------------------------------------------------
+# --- sessions, SQL --------------------------------------------------------------------------------------------------
 
 
 def session_here() -> Any:
@@ -367,27 +376,6 @@ def session_here() -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     active = SparkSession.getActiveSession()
     return active or SparkSession.builder.appName("podium").getOrCreate()
-
-
-def check_shipped(work: Any) -> None:
-    """Refuse policies that cannot go to the workers."""
-    from pyspark import cloudpickle
-
-    read = getattr(work, "read", None) or getattr(work, "reader", None)
-    policies = getattr(getattr(read, "reader", read), "policies", {})
-    for name, policy in policies.items():
-        try:
-            size = len(cloudpickle.dumps(policy))
-        except Exception as error:
-            raise PodiumError(
-                f"policy {name!r} cannot be sent to Spark's workers: {str(error).splitlines()[0]}",
-                hint="open connections, locks and files inside it, not before; or write its answers as a column.",
-            ) from error
-        if size > LARGEST_POLICY:
-            raise PodiumError(
-                f"policy {name!r} takes {size / 1e6:,.0f} MB, too much to send to every worker",
-                hint="write its probabilities as a column of the log, or give a function or a table keyed by state.",
-            )
 
 
 def quoted(column: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podium.data.errors import PodiumError
 from podium.engines import LATEST, ROW
 from podium.engines.arrow import one_batch
 from podium.engines.parts import ROWS
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART = "place bigint, rows bigint, part binary"  # what is sent back: a first row number, how many, and a statistic
+LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
 PLACE = "podium place"  # the column that says to which stretch a row belongs
 
 
@@ -82,3 +84,24 @@ def cut(batches: Iterable[Any]) -> Iterator[Any]:
         for start, stop in pairwise(breaks):
             for at in range(start, stop, ROWS):
                 yield batch.slice(at, min(ROWS, stop - at))
+
+
+def check_shipped(work: Any) -> None:
+    """Refuse policies that cannot go to the workers."""
+    from pyspark import cloudpickle
+
+    read = getattr(work, "read", None) or getattr(work, "reader", None)
+    policies = getattr(getattr(read, "reader", read), "policies", {})
+    for name, policy in policies.items():
+        try:
+            size = len(cloudpickle.dumps(policy))
+        except Exception as error:
+            raise PodiumError(
+                f"policy {name!r} cannot be sent to Spark's workers: {str(error).splitlines()[0]}",
+                hint="open connections, locks and files inside it, not before; or write its answers as a column.",
+            ) from error
+        if size > LARGEST_POLICY:
+            raise PodiumError(
+                f"policy {name!r} takes {size / 1e6:,.0f} MB, too much to send to every worker",
+                hint="write its probabilities as a column of the log, or give a function or a table keyed by state.",
+            )

@@ -83,7 +83,7 @@ def check_repeatable(name: str, query: str, columns: Iterable[str]) -> None:
     what = changing_part(query, frozenset(h.lower() for h in columns))
     if what is not None:
         raise PodiumError(
-            f"policy {name!r}: the SQL uses {what}, so it can choose differently each time it runs",
+            f"policy {name!r}: the SQL uses {what}, which does not depend on the log alone",
             hint="use columns of the log alone: add what you need as a column; for chance, give probabilities.",
         )
 
