@@ -113,6 +113,13 @@ def test_a_missing_value_in_the_name_of_a_folder() -> None:
     assert Found(files, Path("b")).folder_values() == {"k": [None]}
 
 
+def test_a_column_may_be_named_by_one_folder() -> None:
+    for folder in ("k=1/k=2", "k=1/K=2"):
+        files = (Path("b", folder, "a.csv"),)
+        assert message(Found(files, Path("b")).folder_values).startswith("two folders of one file give the column ")
+    assert Found((Path("b/=x/a.csv"),), Path("b")).folder_values() == {}
+
+
 def test_folders_must_name_the_same_columns() -> None:
     make("log/country=de/a.csv", "log/b.csv")
     assert message(lambda: find_files("log", KINDS).folder_values()) == (

@@ -146,8 +146,15 @@ def regular(file: Path) -> Path:
 
 def folder_names(parts: Iterable[str]) -> dict[str, str | None]:
     """("country=de", "x") -> {"country": "de"}, as Hive and Spark name folders."""
-    pairs = (part.partition("=") for part in parts if "=" in part)
-    return {unquote(name): None if value == NOWHERE else unquote(value) for name, _, value in pairs}
+    found: dict[str, str | None] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not (name and equals):
+            continue
+        if unquote(name).lower() in map(str.lower, found):
+            raise PodiumError(f"two folders of one file give the column {unquote(name)!r}", hint="rename one of them.")
+        found[unquote(name)] = None if value == NOWHERE else unquote(value)
+    return found
 
 
 def shown(file: Path, base: Path) -> str:
