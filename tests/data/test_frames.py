@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -14,6 +17,10 @@ import pytest
 
 import podium
 from podium.data import frames
+from podium.data.errors import PodiumError
+from podium.data.frames import LazyColumns, check_names, series_to_array
+from podium.data.read import check_header
+from podium.data.roles import assign_roles
 
 COLUMNS: dict[str, list[Any]] = {
     "age": [41, 30, 25, 41],
@@ -103,3 +110,96 @@ def test_a_relation_of_any_length_is_scanned() -> None:
 def test_a_frame_is_no_log() -> None:
     with pytest.raises(podium.PodiumError, match=r"podium\.scan_log"):
         podium.compare(relation(), {"call": "constant:call", "sms": "constant:sms"})  # type: ignore[arg-type]
+
+
+# --- headers and types that few frames have ------------------------------------------------------------------------
+
+ROWS = {
+    "state": [1, 2, 1, 2],
+    "action": ["a", "b", "a", "b"],
+    "reward": [1.0, 2.0, 3.0, 1.0],
+    "pi_x": [0.1, 0.2, 0.3, 0.4],
+}
+
+
+def refusal(frame: Any, **roles: Any) -> str:
+    with pytest.raises(PodiumError) as caught:
+        podium.Log.from_frame(frame, **roles)
+    return caught.value.message
+
+
+def test_numbers_are_headers() -> None:
+    frame = pd.DataFrame({0: [1, 2, 1], "x": [3, 4, 5], 2: ["a", "b", "a"], 3: [1.0, 2.0, 3.0]})
+    for roles in (
+        {"action": 2, "reward": 3},
+        {"action": "2", "reward": "3"},
+        {"action": 2, "reward": 3, "state": [0, "x"]},
+    ):
+        log = podium.Log.from_frame(frame, **roles)
+        assert list(log.state_columns) == ["0", "x"]
+    columns = {0: [1, 2, 1], "action": ["a", "b", "a"], "reward": [1.0, 2.0, 3.0]}
+    assert list(podium.Log.from_columns(columns).state_columns) == ["0"]
+
+
+def test_headers_that_are_refused() -> None:
+    frame = pd.DataFrame(ROWS)
+    several = frame.set_axis(pd.MultiIndex.from_tuples([("x", name) for name in frame]), axis=1)
+    assert refusal(several) == "the frame has headers of several levels"
+    assert refusal(frame.rename(columns={"state": None})) == "column 1 of the frame has no name"
+    assert refusal(frame.rename(columns={"state": ""})) == "column 1 of the frame has no name"
+    assert refusal(frame.assign(**{"0": 1}).assign(x=2).rename(columns={"x": 0})) == "the column '0' appears twice"
+    assert refusal(pd.concat([frame, frame[["state"]]], axis=1)) == "the column 'state' appears twice"
+
+
+def test_whole_numbers_of_128_bits_are_read() -> None:
+    small = pl.Series([1, 2, 3, 4], dtype=pl.Int128)
+    large = pl.Series([1, 2, 3, 10**30], dtype=pl.Int128)
+    assert podium.Log.from_frame(pl.DataFrame({**ROWS, "state": small})).state_columns["state"].dtype == np.int64
+    log = podium.Log.from_frame(pl.DataFrame({**ROWS, "state": large, "reward": large}))
+    assert (log.state_columns["state"][3], log.rewards[3]) == (10**30, 1e30)
+
+
+def test_a_type_that_no_array_holds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Strange:
+        dtype = "Strange"
+
+        def to_numpy(self) -> Any:
+            raise RuntimeError("no")
+
+        to_list = to_numpy
+
+    with pytest.raises(PodiumError, match="the column 'x' is of a type that podium does not read: Strange"):
+        series_to_array(Strange(), "x")
+
+
+@pytest.mark.parametrize("role", ["state", "action", "reward", "pi_x"])
+def test_a_signaling_nan_is_missing(role: str) -> None:
+    cells = pd.Series([Decimal("sNaN"), Decimal(1), Decimal(1), Decimal(1)], dtype=object)
+    frame = pd.DataFrame({**ROWS, role: cells})
+    with pytest.raises(PodiumError, match=rf"column '{role}' must .*; row 1 holds Decimal\('sNaN'\) \(1 row\)"):
+        podium.evaluate(podium.Log.from_frame(frame))
+
+
+def test_a_duration_is_a_label_and_not_a_number() -> None:
+    days = pd.Series(pd.to_timedelta([1, 2, 1, 2], unit="D")).astype("timedelta64[us]")
+    log = podium.Log.from_frame(pd.DataFrame({**ROWS, "state": days}))
+    assert log.state_columns["state"][0] == "86400000000 microseconds"
+    assert refusal(pd.DataFrame({**ROWS, "reward": days})).startswith("column 'reward' must be a number; row 1 holds ")
+
+
+def test_a_hundred_thousand_columns_take_seconds() -> None:
+    """Headers are looked at once each: every check that compared all pairs of them took minutes."""
+    wide = {f"c{i}": np.ones(2) for i in range(100_000)}
+    columns = {**wide, "action": np.array(["a", "b"]), "reward": np.ones(2)}
+    start = time.process_time()
+    check_header(list(columns), Path("log.csv"))
+    check_names(list(columns))
+    roles = assign_roles(columns)
+    lazy = LazyColumns(columns, columns.__getitem__)
+    assert len([lazy[name] for name in roles.states]) == 100_000
+    with pytest.raises(PodiumError) as caught:
+        assign_roles(columns, action="none")
+    assert caught.value.hint.endswith("c49, and 99,952 more.")
+    with pytest.raises(PodiumError, match="the column 'c7' appears twice"):
+        check_header([*columns, "c7"], Path("log.csv"))
+    assert time.process_time() - start < 10

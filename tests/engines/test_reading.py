@@ -20,6 +20,7 @@ from pyarrow import csv, parquet
 import podium
 from podium.command.cli import main
 from podium.data.errors import PodiumError
+from podium.data.read import read_csv_header
 from podium.data.scan import choose_engine
 
 TWO = ["p0", "p1"]
@@ -288,6 +289,56 @@ def test_settings_that_duckdb_does_not_know(tmp_path: Path) -> None:
     pattern = write_parts(small(), tmp_path / "log", 1)
     assert message(lambda: scan(pattern, memory_limit="lots")).startswith("DuckDB does not accept the settings")
     assert message(lambda: scan(pattern, temp_dir=str(tmp_path / "no"))).startswith("there is no folder ")
+
+
+@pytest.mark.parametrize("threads", [0, -1, 10**9, 2.5, "2", True])
+def test_a_number_of_threads_that_no_machine_has(threads: Any, tmp_path: Path) -> None:
+    """DuckDB would start a billion of them."""
+    pattern = write_parts(small(), tmp_path / "log", 1)
+    assert message(lambda: scan(pattern, threads=threads)).startswith("threads must be a whole number from 1 to 1,024;")
+
+
+TEXTS = {
+    "e.csv": (b"", "e.csv is empty"),
+    "blank.csv": (b"\n  \n", "blank.csv is empty"),
+    "blank.jsonl": (b"\n\n", "blank.jsonl is empty"),
+    "gzip.csv": (b"\x1f\x8b\x08abc", "gzip.csv is not a text file"),
+    "zip.jsonl": (b"PK\x03\x04abc", "zip.jsonl is not a text file"),
+    "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "wide.csv is UTF-16, not UTF-8"),
+    "latin.csv": (b"state,action,reward\n\xe9,a,1\n", "latin.csv: line 2 is not UTF-8"),
+    "quote.csv": (b'state,action,reward\n"x,a,1\n', "quote.csv: row 1 cannot be read: unexpected end of data"),
+    "short.csv": (b"state,action,reward\nx,a\n", "short.csv: line 2 does not have as many cells as the header"),
+    "header.csv": (b"state,action,reward\n", "the log has no rows"),
+    "case.jsonl": (
+        b'{"s": 1, "S": 2, "action": 1, "reward": 1}',
+        "case.jsonl: DuckDB cannot tell the columns 's' and 'S' apart",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_files_that_are_none(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, said = TEXTS[name]
+    Path(name).write_bytes(content)
+    assert message(lambda: podium.compare(podium.scan_log(name, engine="duckdb"))) == said
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\n" + "1,a,2\n" * 9])
+def test_a_quote_that_is_not_closed_loses_no_rows(rest: str, tmp_path: Path) -> None:
+    """DuckDB leaves out all rows after it without a word."""
+    path = tmp_path / "log.csv"
+    path.write_text("state,action,reward\n" + "1,a,2\n" * 5 + '2,b,"3' + rest)
+    wanted = message(lambda: podium.read_log(path))
+    assert wanted == "log.csv: row 6 cannot be read: unexpected end of data"
+    assert message(lambda: podium.scan_log(path, engine="duckdb")) == wanted
+
+
+def test_a_header_of_many_columns_is_read_whole(tmp_path: Path) -> None:
+    names = [f"{'long' * 20}{i}" for i in range(1000)]
+    path = tmp_path / "log.csv"
+    path.write_text(",".join([*names, "action", "reward"]) + "\n" + ",".join(["1"] * 1000 + ["a", "1"]) + "\n")
+    assert read_csv_header(path)[-1] == "reward"
 
 
 def test_what_must_see_all_rows_is_refused_with_the_reason(tmp_path: Path) -> None:

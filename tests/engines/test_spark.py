@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -170,7 +174,7 @@ def test_a_policy_that_cannot_be_sent_is_refused(spark: Any, tmp_path: Path) -> 
 
 
 def test_a_policy_too_large_to_send_is_refused(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.engines.spark.LARGEST_POLICY", 1000)
+    monkeypatch.setattr("podium.engines.workers.LARGEST_POLICY", 1000)
     log = podium.scan_log(write_parts(table(), tmp_path / "log", 3), engine="spark", session=spark, state="state")
     with pytest.raises(PodiumError, match="policy 'array' takes 0 MB, too much to send to every worker"):
         podium.compare(log, {"array": np.random.default_rng(0).random(ROWS), "sms": "constant:sms"})
@@ -207,14 +211,172 @@ def test_damaged_files_are_refused(kind: str, message: str, spark: Any, tmp_path
 def test_a_file_that_disappears_is_named(spark: Any, tmp_path: Path) -> None:
     log = podium.scan_log(write_parts(table(), tmp_path / "log", 3), engine="spark", session=spark, state="state")
     (tmp_path / "log" / "part-002.parquet").unlink()
-    with pytest.raises(PodiumError, match="a file disappeared while it was read"):
+    with pytest.raises(PodiumError, match=r"part-002\.parquet disappeared while it was read"):
         podium.compare(log)
 
 
 def test_other_files_are_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.xlsx").touch()
     with pytest.raises(PodiumError, match=r"the spark engine does not read \.xlsx files"):
         podium.scan_log(str(tmp_path / "log.xlsx"), engine="spark", session=spark)
-    with pytest.raises(PodiumError, match="there is no such file"):
+    with pytest.raises(PodiumError, match="is an address, and podium reads only files of this machine"):
+        podium.scan_log("https://127.0.0.1:9/log.parquet", engine="spark", session=spark)
+    with pytest.raises(PodiumError, match="there is no file "):
         podium.scan_log(str(tmp_path / "nowhere.parquet"), engine="spark", session=spark)
     with pytest.raises(PodiumError, match="Spark cannot read a log from dict"):
         podium.scan_log({}, engine="spark", session=spark)
+
+
+# --- the files that were named ---------------------------------------------------------------------------------------
+
+NAMES = [
+    "a[1]",
+    "a?",
+    "*",
+    "a{1,2}",
+    "b}c",
+    "space x",
+    "hash#1",
+    "percent%41",
+    "back\\slash",
+    "it's",
+    "ü",
+    "two\nlines",
+]
+
+
+def few(reward: float, rows: int = 40) -> pa.Table:
+    return table(rows).drop_columns(["time"]).set_column(2, "reward", pa.array(np.arange(float(rows)) + reward))
+
+
+def write(rows: pa.Table, path: Path) -> None:
+    with path.open("wb") as file:
+        if path.suffix == ".parquet":
+            parquet.write_table(rows, file)
+        elif path.suffix == ".csv":
+            csv.write_csv(rows, file)
+        else:
+            file.write("\n".join(map(json.dumps, rows.to_pylist())).encode())
+
+
+def scan(path: Any, spark: Any, **options: Any) -> Any:
+    return podium.scan_log(path, engine="spark", session=spark, state="state", **options)
+
+
+def values(log: Any) -> list[float]:
+    return list(log.engine.head(["reward"], 1000).to_pydict()["reward"])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_name_that_exists_is_that_file(kind: str, spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    for other in ("a1", "ab", "a2", "hash"):
+        write(few(1000.0), Path(f"{other}.{kind}"))
+    write(few(7.0), Path(f"given.{kind}"))
+    for name in NAMES if kind == "parquet" else NAMES[::3]:
+        path = Path(f"given.{kind}").rename(f"{name}.{kind}")
+        log = scan(path, spark)
+        assert values(log) == list(np.arange(40.0) + 7), name
+        log.engine.close()
+        path.rename(f"given.{kind}")
+    path = Path(f"given.{kind}").rename(f"a:b.{kind}")
+    with pytest.raises(PodiumError, match="the name holds a colon"):
+        scan(path, spark)
+
+
+def test_a_folder_that_exists_is_that_folder(spark: Any, tmp_path: Path) -> None:
+    for name, reward in (("runs[1]", 0.0), ("runs1", 1000.0)):
+        (tmp_path / name).mkdir()
+        for part, more in (("b 1", 0.0), ("b!", 40.0)):  # as addresses, they would be in another order
+            write(few(reward + more), tmp_path / name / f"{part}.parquet")
+        write(few(1000.0), tmp_path / name / "_unfinished.parquet")
+    for given in (tmp_path / "runs[1]", str(tmp_path / "runs[1]" / "b*.parquet")):
+        assert values(scan(given, spark)) == list(np.arange(80.0))
+
+
+def test_folders_name_columns_as_on_duckdb(spark: Any, tmp_path: Path) -> None:
+    for i, (country, code) in enumerate([("de", "007"), ("a b", "8")]):
+        folder = tmp_path / f"country={country}" / f"code={code}" / f"n={i}"
+        folder.mkdir(parents=True)
+        write(few(40.0 * i), folder / "a.parquet")
+    found = [
+        podium.scan_log(tmp_path, engine=engine, state=["state", "country", "code", "n"], **options)
+        for engine, options in (("duckdb", {}), ("spark", {"session": spark}))
+    ]
+    heads = [log.engine.head(["reward", "country", "code", "n"], 80).to_pydict() for log in found]
+    assert heads[0] == heads[1]
+    assert dict(found[0].columns) == dict(found[1].columns)
+    assert (heads[0]["code"][0], heads[0]["code"][40]) == ("8", "007")
+
+
+def test_a_folder_that_names_a_column_of_its_files(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "State=7").mkdir()
+    write(few(0.0), tmp_path / "State=7" / "a.parquet")
+    for options in ({"engine": "duckdb"}, {"engine": "spark", "session": spark}):
+        with pytest.raises(PodiumError) as caught:
+            podium.scan_log(tmp_path, **options)
+        assert caught.value.message == "a.parquet has a column 'state', and its folder 'State=7' gives one too"
+    assert len(scan(tmp_path / "State=7", spark)) == 40
+
+
+def test_columns_that_spark_cannot_tell_apart(spark: Any, tmp_path: Path) -> None:
+    twins = few(0.0).append_column("State", pa.array(range(40)))
+    for kind in ("csv", "parquet"):
+        write(twins, tmp_path / f"log.{kind}")
+        with pytest.raises(PodiumError, match=r"cannot tell the columns|a column appears twice"):
+            scan(tmp_path / f"log.{kind}", spark)
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS - 1000])
+def test_a_file_that_is_replaced_between_passes(rows: int, spark: Any, tmp_path: Path) -> None:
+    write(table(), tmp_path / "log.parquet")
+    log = scan(tmp_path / "log.parquet", spark)
+    write(table(rows, offset=1000.0), tmp_path / "new.parquet")
+    (tmp_path / "new.parquet").replace(tmp_path / "log.parquet")
+    with pytest.raises(PodiumError, match=r"log\.parquet changed while it was read"):
+        podium.compare(log)
+
+
+def test_every_pass_counts_its_rows(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Also where the file system tells nothing of changes."""
+    monkeypatch.setattr("podium.data.paths.fingerprint", lambda file: (0, 0, 0))
+    write(table(), tmp_path / "log.parquet")
+    log = scan(tmp_path / "log.parquet", spark)
+    write(table(ROWS - 1000), tmp_path / "log.parquet")
+    (tmp_path / ".log.parquet.crc").unlink(missing_ok=True)
+    for ask in (
+        lambda: log.engine.fold(["reward"], lambda batches: sum(b.num_rows for b in batches), ""),
+        lambda: log.engine.census(log.keys),
+        lambda: log.engine.take(["reward"], np.arange(ROWS), ""),
+        lambda: log.engine.head(["reward"], ROWS),
+    ):
+        with pytest.raises(PodiumError, match=r"log\.parquet changed while it was read"):
+            ask()
+
+
+def test_without_workers_podium_says_so_and_waits(tmp_path: Path) -> None:
+    """Until Ctrl-C, which ends it as it ends any command."""
+    write(few(0.0), tmp_path / "log.parquet")
+    with Cluster(tmp_path, workers=0) as empty:
+        arguments = (
+            f"--master {empty.url} --conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 "
+            "--conf spark.driver.host=127.0.0.1 --conf spark.ui.showConsoleProgress=false pyspark-shell"
+        )
+        command = [sys.executable, "-m", "podium", "compare", str(tmp_path / "log.parquet"), "--engine", "spark"]
+        environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": arguments}
+        with (tmp_path / "said").open("wb") as said:
+            asked = subprocess.Popen(command, env=environment, stdout=said, stderr=said, start_new_session=True)
+        try:
+            end = time.monotonic() + 120
+            while "Spark has run no task for 10 seconds" not in (tmp_path / "said").read_text():
+                assert asked.poll() is None, (tmp_path / "said").read_text()
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            asked.send_signal(signal.SIGINT)
+            assert asked.wait(60) == 130
+        finally:
+            if asked.poll() is None:
+                os.killpg(asked.pid, signal.SIGKILL)
+        said_so = (tmp_path / "said").read_text()
+        assert "Traceback" not in said_so
+        assert "FutureWarning" not in said_so

@@ -11,9 +11,10 @@ from typing import Any
 from podium.data.errors import PodiumError
 from podium.data.files import note_input
 from podium.data.log import Log
+from podium.data.paths import find_files
 from podium.data.progress import show_progress
+from podium.data.read import KINDS
 from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.engines.sources import find_files
 from podium.policies.specs import FORMS, file_of, load_object
 from podium.propensities.loggers import Loggers
 
@@ -46,7 +47,7 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
 def note_inputs(options: argparse.Namespace) -> None:
     """Remember every file that the options name, so that no output takes its place."""
     with contextlib.suppress(PodiumError, OSError):  # a log that is not there is told of when it is opened
-        for path in find_files(options.log):
+        for path in find_files(options.log, KINDS).files:
             note_input(path)
     named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
     for spec in (*named, options.behavior or "", options.baseline):

@@ -110,8 +110,10 @@ def labels_column(values: Any, what: str, *, mixed_hint: str = "") -> Column:
         return column.astype(np.float64, copy=False)
     if kind == "b":
         return column
-    if kind in "mM":
+    if kind == "M":
         return column.astype(str).astype(object)
+    if kind in "mc":
+        return boxed([str(x) for x in column])
     if kind == "U":
         return column.astype(object)
     if kind == "S":
@@ -173,7 +175,7 @@ def numbers_column(values: Any, what: str, hint: str) -> Floats:
         raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
     if column.dtype.kind not in "iufb":
         missing = is_missing(column)
-        bad = np.fromiter((not isinstance(x, REAL) for x in column), bool, len(column))
+        bad = np.fromiter((not isinstance(x, REAL) or isinstance(x, np.timedelta64) for x in column), bool, len(column))
         refuse_rows(what, "must be a number", bad | missing, column, hint)
         huge = np.fromiter((isinstance(x, int) and abs(x) > LARGEST for x in column), bool, len(column))
         refuse_rows(what, "must be a finite number", huge, column, hint)
@@ -191,6 +193,8 @@ def times_column(values: Any, what: str) -> Column:
     refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
     if column.dtype.kind == "M":
         return column
+    if column.dtype.kind == "m":
+        return column.astype(np.int64)
     if column.dtype.kind in "OU":
         if all(isinstance(x, REAL) for x in column):
             return numbers_column(column, what, hint)
@@ -342,3 +346,13 @@ def match_label(text: str, space: Iterable[Any]) -> Any:
     if numeric:
         return int(number) if number.is_integer() and all(isinstance(x, int) for x in numeric) else number
     return text
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that appears twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

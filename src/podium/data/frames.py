@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.columns import INT64, Column, is_unequal, kind_of
+from podium.data.columns import INT64, Column, is_unequal, kind_of, repeated, to_array
 from podium.data.errors import PodiumError, needs, shown
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
@@ -36,7 +36,7 @@ class LazyColumns(Mapping[str, Column]):
     """Named columns, each made when it is asked for."""
 
     def __init__(self, names: Iterable[str], make: Callable[[str], Column]) -> None:
-        self.names, self.make = list(names), make
+        self.names, self.make = dict.fromkeys(names), make
         self.made: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -87,10 +87,9 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
         return frame.columns
     import narwhals as nw
 
+    if is_frame(frame):
+        check_names(frame_names(frame))
     try:
-        texts = [str(name) for name in frame_names(frame)] if is_frame(frame) else []
-        if twice := [name for name in texts if texts.count(name) > 1]:
-            raise PodiumError(f"the column {twice[0]!r} appears twice", hint="give each column a name of its own.")
         table = nw.from_native(frame)
     except TypeError as error:
         raise PodiumError(
@@ -100,8 +99,29 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
     if isinstance(table, nw.LazyFrame):
         table = collect(table, package_of(frame))
     return {
-        str(name): series_to_array(column) for name, column in zip(table.columns, table.iter_columns(), strict=True)
+        str(name): series_to_array(column, str(name))
+        for name, column in zip(table.columns, table.iter_columns(), strict=True)
     }
+
+
+def named_arrays(columns: Mapping[Any, Any]) -> dict[str, Column]:
+    """Columns in whatever form, by the text of their headers."""
+    check_names(list(columns))
+    return {str(name): to_array(values) for name, values in columns.items()}
+
+
+def check_names(names: Sequence[Any]) -> None:
+    """Every column of a frame has one name, and a name of its own; a number is taken as the text of it."""
+    if any(isinstance(name, tuple) for name in names):
+        raise PodiumError(
+            "the frame has headers of several levels",
+            hint="join them: frame.columns = ['_'.join(map(str, names)) for names in frame.columns].",
+        )
+    for i, name in enumerate(names):
+        if name is None or name == "" or is_unequal(name):
+            raise PodiumError(f"column {i + 1} of the frame has no name", hint="give every column a header.")
+    if (twice := repeated(map(str, names))) is not None:
+        raise PodiumError(f"the column {twice!r} appears twice", hint="give each column a name of its own.")
 
 
 def collect(lazy: Any, package: str) -> Any:
@@ -121,9 +141,20 @@ def collect(lazy: Any, package: str) -> Any:
     return table
 
 
-def series_to_array(series: Any) -> Column:
+def series_to_array(series: Any, name: str) -> Column:
     """One column of a frame as an array; a null is None or nan."""
-    array: Column = np.asarray(series.to_numpy())
+    try:
+        array: Column = np.asarray(series.to_numpy())
+    except (
+        Exception
+    ):  # every library has its own error for a type that NumPy has not, such as whole numbers of 128 bits
+        try:
+            array = to_array(series.to_list())
+        except Exception as error:
+            raise PodiumError(
+                f"the column {name!r} is of a type that podium does not read: {series.dtype}",
+                hint="convert it to numbers, texts or times first.",
+            ) from error
     return array
 
 

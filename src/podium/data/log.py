@@ -20,10 +20,9 @@ from podium.data.columns import (
     numbers_column,
     plain,
     times_column,
-    to_array,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, take_rows
+from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.owned import OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
@@ -332,8 +331,8 @@ class Log(CodedRows):
         Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
         distribution; they are never state.
         """
-        roles = assign_roles(columns, state, action, reward, propensity, time, unit)
-        return cls.in_roles({name: to_array(values) for name, values in columns.items()}, roles, actions, frame)
+        arrays = named_arrays(columns)
+        return cls.in_roles(arrays, assign_roles(arrays, state, action, reward, propensity, time, unit), actions, frame)
 
     @classmethod
     def in_roles(

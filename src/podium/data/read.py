@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,27 @@ from podium.adapters import vowpal
 from podium.data.arguments import checked, texts
 from podium.data.arguments import path as at_path
 from podium.data.coded import space
-from podium.data.columns import Column, match_label, to_array
+from podium.data.columns import Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
 from podium.data.frames import frame_to_columns
 from podium.data.log import Log
-from podium.data.roles import assign_roles
+from podium.data.paths import Watch, check_local, exists, missing_file
+from podium.data.roles import assign_roles, available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 PARQUET_ENDINGS = (".parquet", ".pq")
+KINDS = (PARQUET_ENDINGS, TEXT_ENDINGS, JSON_ENDINGS)  # of a folder, the first that is there counts
 VOWPAL_ENDINGS = (".dsjson", ".vw", ".dsjson.gz", ".vw.gz")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,300}")
 QUOTED = re.compile(r'"[^"]*"')
 CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
 SAVE_HINT = "save the file as UTF-8."
+QUOTE_HINT = 'close every quote, and write a quote inside a quoted cell as "".'
+ROWS_HINT = "write a header line and at least one row."
+START, LONGEST_HEADER = 1 << 16, 1 << 26  # bytes by which a file is known; that a header may have
 
 
 @checked(path=at_path, actions=space, text=texts)
@@ -71,15 +77,14 @@ def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a file by header; cells are numbers, texts, or None where empty."""
+    check_local(path)
     path = Path(path)
-    try:
-        found, folder = path.exists(), path.is_dir()
-    except OSError:  # the name is too long, or a folder may not be entered
-        found, folder = False, False
-    if folder:
+    if not exists(path):
+        raise missing_file(path)
+    if path.is_dir():
         raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
-    if not found:
-        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+    if path.is_char_device() or path.is_block_device():
+        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
     note_input(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
@@ -104,11 +109,7 @@ def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None
     """Every column that is to be read as texts is there."""
     for name in text:
         if name not in columns:
-            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=have(columns))
-
-
-def have(columns: Iterable[str]) -> str:
-    return "the columns are " + ", ".join(columns) + "."
+            raise PodiumError(f"{file}: there is no column {name!r} to read as text", hint=available(columns))
 
 
 def read_text(path: Path) -> str:
@@ -117,13 +118,7 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
-    if b"\0" in raw[:65536] or raw[:2] in (b"PK", b"\x1f\x8b"):
-        raise PodiumError(
-            f"{path.name} is not a text file",
-            hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
-        )
+    check_start(raw[:START], path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -132,6 +127,17 @@ def read_text(path: Path) -> str:
         raise PodiumError(
             f"{path.name} is not UTF-8: {place} holds the byte 0x{raw[error.start]:02x}", hint=SAVE_HINT
         ) from error
+
+
+def check_start(raw: bytes, path: Path) -> None:
+    """Refuse a file that does not begin like a text."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
+    if b"\0" in raw or raw[:2] in (b"PK", b"\x1f\x8b"):
+        raise PodiumError(
+            f"{path.name} is not a text file",
+            hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
+        )
 
 
 def rows_in(content: str, path: Path) -> int:
@@ -161,15 +167,15 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []
     try:
-        rows.extend(row for row in reader if row and not (len(row) == 1 and row[0].isspace()))
+        rows.extend(row for row in reader if not is_blank(row))
     except csv.Error as error:
         place = f"row {len(rows)}" if rows else "the header"
         raise PodiumError(
             f"{path.name}: {place} cannot be read: {error}",
-            hint='close every quote, and write a quote inside a quoted cell as "".',
+            hint=quote_hint(error),
         ) from error
     if not rows:
-        raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
+        raise PodiumError(f"{path.name} is empty", hint=ROWS_HINT)
     header, *body = rows
     header = [h.strip() for h in header]
     check_header(header, path)
@@ -187,30 +193,67 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
+def check_quotes(path: Path, separator: str) -> None:
+    """Refuse a quote that is not closed: engines leave out what comes after it without a word."""
+    with path.open("rb") as raw:
+        if not any(b'"' in block for block in iter(partial(raw.read, 1 << 20), b"")):
+            return
+    rows = 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            for row in csv.reader(file, delimiter=separator, strict=True):
+                rows += not is_blank(row)
+        except csv.Error as error:
+            raise PodiumError(
+                f"{path.name}: {f'row {rows}' if rows else 'the header'} cannot be read: {error}",
+                hint=quote_hint(error),
+            ) from error
+
+
+def quote_hint(error: csv.Error) -> str:
+    long = "field larger" in str(error)
+    return "keep cells shorter; is a quote left open that begins before this cell?" if long else QUOTE_HINT
+
+
+def is_blank(row: Sequence[str]) -> bool:
+    return not row or (len(row) == 1 and row[0].isspace())
+
+
 def read_csv_header(path: Path) -> list[str]:
     """The names in the first line of a CSV file that may be too large to read."""
     start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
-    header = [h.strip() for h in next((row for row in lines if row), [])]
+    try:
+        header = [h.strip() for h in next((row for row in lines if not is_blank(row)), [])]
+    except csv.Error as error:
+        raise PodiumError(f"{path.name}: the header cannot be read: {error}", hint=quote_hint(error)) from error
+    if not header:
+        raise PodiumError(f"{path.name} is empty", hint=ROWS_HINT)
     check_header(header, path)
     return header
 
 
 def start_of(path: Path) -> str:
     """The first lines of a text file."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.read(1 << 16)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(START)
+            if b"\n" not in raw:
+                raw += file.readline(LONGEST_HEADER)
+    except OSError as error:
+        raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    check_start(raw, path)
+    return raw.decode("utf-8-sig", errors="replace")
 
 
 def check_header(header: Sequence[str], path: Path) -> None:
     """Every column has a name of its own."""
-    for i, name in enumerate(header):
-        if not name:
-            raise PodiumError(f"{path.name}: column {i + 1} has no name", hint="give every column a header.")
-        if name in header[:i]:
-            raise PodiumError(
-                f"{path.name}: the column {name!r} appears twice", hint="give each column a name of its own."
-            )
+    if "" in header:
+        raise PodiumError(f"{path.name}: column {header.index('') + 1} has no name", hint="give every column a header.")
+    if (twice := repeated(header)) is not None:
+        raise PodiumError(
+            f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."
+        )
 
 
 def type_cells(cells: Sequence[str], as_text: bool) -> Column:
@@ -256,12 +299,13 @@ def read_json_lines(path: Path) -> dict[str, Column]:
             raise PodiumError(f"{place} is not valid JSON: {error}", hint) from error
         if pairs is None:
             raise PodiumError(f"{place} is no JSON object", hint)
-        if twice := repeated(name for name, _ in pairs):
+        if (twice := repeated(name for name, _ in pairs)) is not None:
             raise PodiumError(f"{place}: the column {twice!r} appears twice", hint="give each column its own name.")
         records.append(dict(pairs))
     names = list(dict.fromkeys(name for record in records for name in record))
     if not names:
         raise PodiumError(f"{path.name} is empty", hint)
+    check_header(names, path)
     return {name: json_column([record.get(name) for record in records]) for name in names}
 
 
@@ -286,37 +330,28 @@ def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def repeated(names: Iterable[str]) -> str | None:
-    """The first name that appears twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
 def read_parquet(path: Path) -> dict[str, Column]:
     with needs("pyarrow", "parquet", "reading Parquet"):
         import pyarrow as pa
         from pyarrow import parquet
+    watch = Watch([path])
     try:
-        with pa.memory_map(str(path)) as source:
+        # A file that is mapped into memory and truncated meanwhile would end the process.
+        with path.open("rb") as source:
             table = parquet.ParquetFile(source).read()
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
+        watch.check()
         raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
+    watch.check()
+    check_header(table.column_names, path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
-    columns = frame_to_columns(table.drop_columns(texts)) if (texts := text_columns(table)) else frame_to_columns(table)
-    return {name: shared_texts(table[name]) if name in texts else columns[name] for name in table.column_names}
-
-
-def text_columns(table: Any) -> list[str]:
-    """The columns of texts of an arrow table, unless it names a column twice, which is refused elsewhere."""
-    import pyarrow as pa
-
-    names = table.column_names
-    return [f.name for f in table.schema if pa.types.is_string(f.type) and names.count(f.name) == 1]
+    texts = [pa.types.is_string(kind) for kind in table.schema.types]
+    others = frame_to_columns(table.select([i for i, text in enumerate(texts) if not text]))
+    return {
+        name: shared_texts(column) if text else others[name]
+        for name, column, text in zip(table.column_names, table.columns, texts, strict=True)
+    }
 
 
 def shared_texts(column: Any) -> Column:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from podium.data.arguments import checked, mapping, optional, text, texts
-from podium.data.errors import PodiumError, count, shown
+from podium.data.errors import PodiumError, count
 
+MOST = 50  # columns that a message lists
 KNOWN = {
     "full": "the full behaviour policy",
     "logged": "propensities",
@@ -58,8 +60,8 @@ def assign_roles(
     unit: str | None = None,
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
-    if odd := [name for name in columns if not isinstance(name, str)]:
-        raise PodiumError(f"the names of columns must be texts; one is {shown(odd[0])}", hint="rename it.")
+    action, reward, propensity, time, unit = map(header_text, (action, reward, propensity, time, unit))
+    state = [header_text(name) for name in state] if isinstance(state, list | tuple) else header_text(state)
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
         if name is not None and name not in columns:
@@ -76,6 +78,11 @@ def assign_roles(
         names["state"] = chosen[0]
     full = any(name.startswith(p_name + ":") for name in columns)
     return Roles(names, tuple(chosen), p_name, full, state is None)
+
+
+def header_text(name: Any) -> Any:
+    """The text by which a column is known whose header in a frame is a number."""
+    return str(name) if isinstance(name, int) else name
 
 
 def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
@@ -104,13 +111,21 @@ def pick_states(
     return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
 
 
-def available(columns: Mapping[str, Any]) -> str:
-    """The hint that lists what there is."""
-    return (
-        "the columns are " + ", ".join(map(str, columns)) + "."
-        if columns
-        else "the log was not made from named columns."
-    )
+def available(columns: Collection[Any]) -> str:
+    """The hint that lists what there is, as far as a person would read.
+
+    >>> available(["a", "b"])
+    'the columns are a, b.'
+    """
+    if not columns:
+        return "the log was not made from named columns."
+    names = ", ".join(shortened(str(name)) for name in islice(columns, MOST))
+    more = f", and {len(columns) - MOST:,} more" if len(columns) > MOST else ""
+    return f"the columns are {names}{more}."
+
+
+def shortened(name: str) -> str:
+    return name if len(name) <= 60 else name[:57] + "..."
 
 
 def log_figures(log: Any) -> dict[str, Any]:

@@ -174,7 +174,7 @@ class ScannedLog:
                 "the log has no state columns", hint="name at least one with --state, or add a constant column."
             )
         if len(self) == 0:
-            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+            raise no_rows()
         work = EachBatch(partial(survey_batch, roles=self.roles), Survey())
         found = self.engine.fold(self.roles.columns, work, "first look")
         if found.bad:
@@ -265,12 +265,18 @@ class ScannedLog:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
         import pyarrow as pa
 
+        if len(self) == 0:
+            raise no_rows()
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(pa.concat_batches(batches))
         log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
         log = log if self.behavior is None else log.with_behavior(self.behavior)
         log._set(engine=self.engine.name)
         return log
+
+
+def no_rows() -> PodiumError:
+    return PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
 
 
 @checked(engine=named, actions=space, text=texts)

@@ -47,8 +47,8 @@ def states_given(columns: Mapping[str, Column], chosen: list[str], frame: Any) -
     if len(chosen) == 1:
         return columns[chosen[0]]
     if frame is not None and not isinstance(frame, ColumnTable):
-        own = [name for name in frame_names(frame) if str(name) in chosen]
-        own.sort(key=lambda name: chosen.index(str(name)))
+        names = {str(name): name for name in frame_names(frame)}
+        own = [names[name] for name in chosen if name in names]
         return frame.select(own) if hasattr(frame, "select") else frame[own]
     return ColumnTable({name: columns[name] for name in chosen})
 

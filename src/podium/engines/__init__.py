@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from podium.data.columns import Codes, Column
@@ -100,7 +101,36 @@ def check_engine(name: str) -> None:
 
 
 def check_headers(headers: Iterable[str]) -> None:
-    """Refuse columns whose names podium needs."""
-    for name in headers:
+    """Refuse columns whose names podium needs, and those without one."""
+    for i, name in enumerate(headers):
+        if not name:
+            raise PodiumError(f"column {i + 1} has no name", hint="give every column a header.")
         if name in (ROW, LATEST):
             raise PodiumError(f"a column may not be called {name!r}", hint="give it another name.")
+
+
+def check_twins(names: Iterable[str], file: str, engine: str) -> None:
+    """Refuse columns that an engine cannot tell apart, since it does not look at the case of letters."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            twin = seen[name.lower()]
+            raise PodiumError(
+                f"{file}: the column {name!r} appears twice"
+                if twin == name
+                else f"{file}: {engine} cannot tell the columns {twin!r} and {name!r} apart",
+                hint="give each column a name of its own.",
+            )
+        seen[name.lower()] = name
+
+
+def check_folders(folders: Iterable[str], columns: Iterable[str], file: PurePath) -> None:
+    """Refuse a folder such as country=de/ over files that have a column of that name."""
+    known = {column.lower(): column for column in columns}
+    for name in folders:
+        if name.lower() in known:
+            folder = next(part for part in reversed(file.parts) if part.startswith(f"{name}="))
+            raise PodiumError(
+                f"{file.name} has a column {known[name.lower()]!r}, and its folder {folder!r} gives one too",
+                hint="rename the folders or the column, so that it is clear which of the two counts.",
+            )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Column
-from podium.data.errors import PodiumError, needs
+from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
+from podium.data.errors import PodiumError, needs, show_value
+from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
+from podium.data.read import QUOTE_HINT, SAVE_HINT
+from podium.data.scratch import Scratch
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
 from podium.engines.duplicates import Duplicates
 from podium.engines.parts import ROWS
-from podium.engines.sources import DuckSource, first_line, name_of, quoted
+from podium.engines.sources import DuckSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +34,18 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
+MOST_THREADS = 1024
+LINE = re.compile(r"CSV Error on Line: (\d+)")
+SIGNS = (
+    ("not utf-8", "is not UTF-8", SAVE_HINT),
+    ("unterminated quote", "cannot be read: a quote is not closed", QUOTE_HINT),
+    (
+        "Expected Number of Columns",
+        "does not have as many cells as the header",
+        'quote cells that hold a separator: "a, b".',
+    ),
+    ("Maximum line size", "is too long to be read", "keep lines below 2 MB, or use engine='memory'."),
+)
 KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
@@ -69,13 +83,9 @@ class DuckEngine:
         with needs("duckdb", "duckdb", "the duckdb engine"):
             import duckdb
             import pyarrow  # noqa: F401
-        parent = Path(self.temp_dir) if self.temp_dir else Path(tempfile.gettempdir())
-        if not parent.is_dir():
-            raise PodiumError(
-                f"there is no folder {str(parent)!r} for temporary files", hint="make it, or name another."
-            )
-        self.folder = Path(tempfile.mkdtemp(prefix="podium-", dir=parent))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        check_threads(self.threads)
+        self.scratch = Scratch("duckdb", self.temp_dir)
+        self.folder = self.scratch.path
         config: dict[str, Any] = {
             "temp_directory": str(self.folder / "spill"),
             "preserve_insertion_order": True,
@@ -90,11 +100,12 @@ class DuckEngine:
                 )
             config["threads"] = self.threads
         try:
-            self.connection = duckdb.connect(":memory:", config=config)
+            self.connection = connect(config)
             # DuckDB tells how far it is only with its progress bar on, which would mix with what podium prints.
             self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-            self.connection.execute("SET TimeZone = 'UTC'")  # texts without a zone have none
             ((self.workers,),) = self.connection.execute("SELECT current_setting('threads')").fetchall()
+            # No method of this object: the source, which it holds, would hold it in turn.
+            self.allow = partial(allow_memory, self.connection, self.memory_limit, self.workers)
             self.allow(0)
             if self.disk_limit is not None:
                 # As part of `config` it would be shown but not kept.
@@ -103,7 +114,7 @@ class DuckEngine:
             raise PodiumError(
                 f"DuckDB does not accept the settings: {first_line(error)}", hint='memory limits look like "2GB".'
             ) from error
-        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder)
+        self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder, self.allow)
         with self.explained():
             self.relation = self.opened.open()
         self.size, self.texts = self.opened.size, self.opened.texts
@@ -131,7 +142,9 @@ class DuckEngine:
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         query = f"SELECT {self.selected(columns)} FROM {self.relation} LIMIT {rows}"
         with self.explained():
-            return one_batch(self.connection.sql(query).to_arrow_table())
+            batch = one_batch(self.connection.sql(query).to_arrow_table())
+        self.check_count(batch.num_rows, min(rows, self.size))
+        return batch
 
     def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
         import pyarrow as pa
@@ -143,7 +156,13 @@ class DuckEngine:
             self.connection.register("podium rows", pa.table({ROW: rows}))
             batch = one_batch(self.connection.sql(query).to_arrow_table())
             self.connection.unregister("podium rows")
+        self.check_count(batch.num_rows, len(rows))
         return batch
+
+    def check_count(self, found: int, wanted: int) -> None:
+        """Every pass must see the rows that were counted when the log was opened."""
+        if found != wanted:
+            raise changed_file(Path(self.source).name if isinstance(self.source, str | Path) else "the relation")
 
     def census(self, keys: Keys) -> Census:
         with self.explained():
@@ -174,13 +193,12 @@ class DuckEngine:
     def as_they_lie(self, columns: Sequence[str], size: int) -> Generator[pa.RecordBatch, None, None]:
         query = f"SELECT {self.selected(columns)} FROM {self.relation}"
         self.allow(len(columns))
-        return even_batches(self.connection.sql(query).arrow(size), size)
-
-    def allow(self, columns: int) -> None:
-        """Let DuckDB hold what a query of so many columns needs, unless the user has set a limit."""
-        if self.memory_limit is None:
-            limit = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, self.workers) // THREADS
-            self.connection.execute(f"SET memory_limit = '{limit}MB'")
+        total = 0
+        for batch in even_batches(self.connection.sql(query).arrow(size), size):
+            total += batch.num_rows
+            self.check_count(max(total, self.size), self.size)
+            yield batch
+        self.check_count(total, self.size)
 
     def watched(self, label: str) -> AbstractContextManager[None]:
         """Show how far a query is on which DuckDB works by itself."""
@@ -195,7 +213,7 @@ class DuckEngine:
 
     def duplicates(self, columns: int) -> Duplicates:
         self.allow(columns)
-        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched)
+        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched, self.check_count)
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
         return memory_columns(self.texts, self.text, batch)
@@ -203,7 +221,23 @@ class DuckEngine:
     def close(self) -> None:
         """Let go of the temporary folder."""
         self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.scratch.close()
+
+
+def allow_memory(connection: Any, limit: str | None, workers: int, columns: int) -> None:
+    """Let DuckDB hold what a query of so many columns needs, unless the user has set a limit."""
+    if limit is None:
+        needed = max(MEMORY, PER_COLUMN * (columns + 1)) * max(THREADS, workers) // THREADS
+        connection.execute(f"SET memory_limit = '{needed}MB'")
+
+
+def check_threads(threads: Any) -> None:
+    """DuckDB starts as many as it is told to, and a machine has only so many."""
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        raise PodiumError(
+            f"threads must be a whole number from 1 to {MOST_THREADS:,}; it is {show_value(threads)}",
+            hint="leave it out: DuckDB takes as many as there are processors.",
+        )
 
 
 @dataclass
@@ -213,23 +247,24 @@ class DuckErrors:
     engine: DuckEngine
 
     def __enter__(self) -> None:
-        return None
+        self.engine.opened.watch.check()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         import duckdb
 
-        if error is None or isinstance(error, PodiumError):
-            return
         if isinstance(error, KeyboardInterrupt):
             self.engine.connection.interrupt()
             self.engine.close()
             return
-        if isinstance(error, duckdb.InterruptException) or (
-            isinstance(error, RuntimeError) and str(error) == "Query interrupted"  # what Ctrl-C becomes inside DuckDB
-        ):
+        if error is not None and is_interrupt(error):
             self.engine.close()
             raise KeyboardInterrupt from error
-        if not isinstance(error, duckdb.Error | OSError) and type(error).__module__.split(".")[0] != "pyarrow":
+        ours = error is None or isinstance(error, PodiumError)
+        library = isinstance(error, duckdb.Error | OSError) or type(error).__module__.split(".")[0] == "pyarrow"
+        if not ours and not library:
+            return
+        self.engine.opened.watch.check()
+        if error is None or ours:
             return
         text = first_line(error)
         lower = text.lower()
@@ -248,11 +283,10 @@ class DuckErrors:
                 f"DuckDB needs more memory than it may use: {text}",
                 hint="raise memory_limit= or --memory-limit, or use fewer threads.",
             ) from error
-        gone = [f for f in self.engine.opened.files if not Path(f).exists()]
-        if gone:
-            raise PodiumError(
-                f"{Path(gone[0]).name} disappeared while it was read", hint="keep the files until the answer is there."
-            ) from error
+        line = LINE.search(str(error))
+        for sign, meaning, hint in SIGNS:
+            if line and sign in str(error):
+                raise PodiumError(f"{where}: line {line[1]} {meaning}", hint=hint) from error
         raise PodiumError(f"{where} cannot be read: {text}", hint="check the files, or write them again.") from error
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.connections import name_of
 from podium.engines import ROW, Census, Keys
 from podium.engines.parts import ROWS
-from podium.engines.sources import name_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +39,7 @@ class Duplicates:
     kinds : the types of the columns
     size : how many rows there are
     watched : shows the progress of a query under a label
+    check_count : refuses a number of rows that is not the one it should be
     """
 
     connection: Any
@@ -46,13 +47,15 @@ class Duplicates:
     kinds: Mapping[str, str]
     size: int
     watched: Callable[[str], AbstractContextManager[None]]
+    check_count: Callable[[int, int], None]
 
     def count(self, keys: Keys, marks: pa.BooleanArray) -> Census:
         """How many states there are, and how many have one row."""
         sizes = f"SELECT count(*) AS size FROM {self.relation} GROUP BY {', '.join(map(name_of, keys.states))}"
         with self.watched("counting states"):
-            query = f"SELECT count(*), count(*) FILTER (size = 1) FROM ({sizes})"
-            ((states, single),) = self.connection.execute(query).fetchall()
+            query = f"SELECT count(*), count(*) FILTER (size = 1), sum(size) FROM ({sizes})"
+            ((states, single, rows),) = self.connection.execute(query).fetchall()
+        self.check_count(int(rows or 0), self.size)
         return Census(states, marks.true_count, single)
 
     def latest(self, keys: Keys) -> pa.BooleanArray:
@@ -75,6 +78,7 @@ class Duplicates:
         with self.connection.sql(f"SELECT {pick} FROM {self.relation} GROUP BY {groups}").arrow(ROWS) as reader:
             for batch in reader:
                 rows = batch.column(0).to_numpy()
+                self.check_count(max(int(rows.max(initial=0)) + 1, self.size), self.size)
                 np.add.at(bits, rows >> 3, BIT[rows & 7])  # each row is found once
         return bits
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Sequence
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,19 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.errors import PodiumError
-from podium.data.files import note_input
+from podium.data.connections import confine, file_list, first_line, name_of, place, quoted
+from podium.data.errors import PodiumError, listed
+from podium.data.paths import Watch, check_local, exists, find_files, missing_file, regular
 from podium.data.read import (
     JSON_ENDINGS,
+    KINDS,
     PARQUET_ENDINGS,
     TEXT_ENDINGS,
+    Pairs,
+    check_header,
+    check_quotes,
     check_text,
+    flatten,
     read_csv_header,
     separator_of,
     start_of,
+    type_cells,
 )
-from podium.engines import ROW
+from podium.engines import ROW, check_folders, check_twins
 from podium.engines.texts import cell_counts, column_kinds, flattened
+
+AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
+DATABASE_ENDINGS = (".duckdb", ".db")
+OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
+KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
+NO_TABLE = "podium reads tables; make one of a view with CREATE TABLE log AS FROM view."
+PERMISSIONS = "check the file's permissions."
 
 
 @dataclass(eq=False)
@@ -35,6 +51,7 @@ class DuckSource:
     source, table, text : as in `podium.engines.duckdb.DuckEngine`
     connection : of DuckDB
     folder : for copies
+    allow : lets DuckDB hold what a query of so many columns needs
     """
 
     source: Any
@@ -42,105 +59,104 @@ class DuckSource:
     text: Sequence[str]
     connection: Any
     folder: Path
+    allow: Callable[[int], None]
     size: int = field(default=0, init=False)  # known once they are open
-    files: Sequence[str] = field(default=(), init=False)
+    watch: Watch = field(default_factory=lambda: Watch(()), init=False)  # the files that passes read
     texts: bool = field(default=False, init=False)  # whether they come from files of texts
 
     def open(self) -> str:
         """The rows as something that can stand after FROM, with a column `ROW`."""
         if not isinstance(self.source, str | Path):
+            confine(self.connection, (), self.folder)
             return self.from_relation()
-        path = str(self.source)
-        if self.table is not None or Path(path).suffix.lower() in (".duckdb", ".db"):
-            return self.from_database(path)
-        self.files = find_files(path)
-        for file in self.files:
-            note_input(file)
-        ending = Path(self.files[0]).suffix.lower()
-        others = [f for f in self.files if Path(f).suffix.lower() != ending]
+        if self.table is not None or is_database(Path(self.source)):
+            return self.from_database(Path(self.source))
+        found = find_files(self.source, KINDS)
+        files = found.files
+        ending = files[0].suffix.lower()
+        others = [f for f in files if f.suffix.lower() != ending]
         if others:
             raise PodiumError(
-                f"{path!r} holds files of several kinds: {Path(self.files[0]).name} and {Path(others[0]).name}",
+                f"{str(self.source)!r} holds files of several kinds: {files[0].name} and {others[0].name}",
                 hint="name files of one kind, such as 'log/*.parquet'.",
             )
+        confine(self.connection, files, self.folder)
+        self.watch = Watch(files)
         if ending in PARQUET_ENDINGS:
-            return self.from_parquet(self.files)
+            return self.from_parquet(files, found.folder_values())
         if ending in TEXT_ENDINGS:
-            return self.from_text()
+            return self.from_text(files)
         if ending in JSON_ENDINGS:
-            return self.from_json()
+            return self.from_json(files)
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
-        raise PodiumError(
-            f"{Path(self.files[0]).name!r} has an ending that podium does not know", hint=f"known endings: {known}."
-        )
+        raise PodiumError(f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
 
-    def from_parquet(self, files: Sequence[str], hive: bool = True) -> str:
-        sizes = self.parquet_sizes(files)
+    def from_parquet(self, files: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> str:
+        """Parquet files one after the other; what the names of their folders say are further columns."""
+        sizes, names = self.parquet_sizes(files)
+        check_folders(folders, names, files[0])
         starts = np.concatenate([[0], np.cumsum(sizes)])
         self.size = int(starts[-1])
-        listed = ", ".join(map(quoted, files))
         row = "file_row_number"
         if len(files) > 1:
-            places = ", ".join(map(str, starts[:-1].tolist()))
-            row = f"file_row_number + list_extract([{places}]::BIGINT[], (file_index + 1)::BIGINT)"
-        folders = ", hive_partitioning = true" if hive and all("=" in str(Path(f).parent) for f in files) else ""
-        return f"(SELECT *, ({row})::BIGINT AS {name_of(ROW)} FROM read_parquet([{listed}]{folders}))"
+            row += f" + {of_file(map(str, starts[:-1].tolist()), 'BIGINT')}"
+        columns = "".join(f"{folder_column(values)} AS {name_of(name)}, " for name, values in folders.items())
+        rows = f"read_parquet({file_list(files)}, hive_partitioning = false)"
+        return f"(SELECT *, {columns}({row})::BIGINT AS {name_of(ROW)} FROM {rows})"
 
-    def parquet_sizes(self, files: Sequence[str]) -> list[int]:
-        """The rows of each file; every file must hold the columns of the first, of the same types."""
-        from pyarrow import ArrowException, parquet
-
-        sizes, first = [], None
+    def parquet_sizes(self, files: Sequence[Path]) -> tuple[list[int], list[str]]:
+        """The rows of each file, and the columns; every file must hold those of the first, of the same types."""
+        sizes: list[int] = []
+        first: dict[str, Any] = {}
         for file in files:
-            try:
-                with parquet.ParquetFile(file) as opened:
-                    schema, rows = opened.schema_arrow, opened.metadata.num_rows
-            except (ArrowException, OSError, ValueError) as error:
-                raise PodiumError(
-                    f"{Path(file).name} is not a whole Parquet file: {first_line(error)}", hint="write the file again."
-                ) from error
-            if first is None:
-                first = schema
-            for column in first.names:
-                if column not in schema.names:
+            schema, rows = parquet_schema(file)
+            kinds = dict(zip(schema.names, schema.types, strict=True))
+            if not sizes:
+                first = kinds
+                check_columns(schema.names, file)
+            for column, kind in first.items():
+                if column not in kinds:
                     raise PodiumError(
-                        f"{Path(file).name} has no column {column!r}; {Path(files[0]).name} has",
+                        f"{file.name} has no column {column!r}; {files[0].name} has",
                         hint="give every file the same columns.",
                     )
-                if not same_kind(schema.field(column).type, first.field(column).type):
+                if not same_kind(kinds[column], kind):
                     raise PodiumError(
-                        f"the column {column!r} is {schema.field(column).type} in {Path(file).name} and "
-                        f"{first.field(column).type} in {Path(files[0]).name}",
+                        f"the column {column!r} is {kinds[column]} in {file.name} and {kind} in {files[0].name}",
                         hint="give a column the same type in every file.",
                     )
-            if extra := [c for c in schema.names if c not in first.names]:
+            if extra := [c for c in kinds if c not in first]:
                 raise PodiumError(
-                    f"{Path(files[0]).name} has no column {extra[0]!r}; {Path(file).name} has",
+                    f"{files[0].name} has no column {extra[0]!r}; {file.name} has",
                     hint="give every file the same columns.",
                 )
+            if len(kinds) < len(schema.names):
+                check_columns(schema.names, file)
             sizes.append(rows)
-        return sizes
+        return sizes, list(first)
 
-    def from_text(self) -> str:
+    def from_text(self, files: Sequence[Path]) -> str:
         """CSV files, typed as `podium.data.read` types them and kept as Parquet in the temporary folder."""
-        first = Path(self.files[0])
+        first = files[0]
         header = read_csv_header(first)
-        for file in self.files[1:]:
-            other = read_csv_header(Path(file))
+        check_columns(header, first)
+        for file in files[1:]:
+            other = read_csv_header(file)
             if other != header:
-                lacking = [h for h in header if h not in other] or [h for h in other if h not in header]
+                lacking = sorted(set(header) ^ set(other), key=(header + other).index)
                 detail = f"the column {lacking[0]!r} is in one and not in the other" if lacking else "in another order"
                 raise PodiumError(
-                    f"{Path(file).name} and {first.name} have different headers: {detail}",
+                    f"{file.name} and {first.name} have different headers: {detail}",
                     hint="give every file the same columns in the same order.",
                 )
         check_text(first.name, self.text, header)
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
-        files = ", ".join(map(quoted, self.files))
         separator = separator_of(start_of(first), first)
+        for file in files:
+            check_quotes(file, separator)
         raw = (
-            f"read_csv([{files}], columns = {{{columns}}}, header = true, delim = {quoted(separator)}, quote = '\"', "
-            "escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
+            f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
+            "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
             "parallel = false)"
         )
         self.texts = True
@@ -148,11 +164,14 @@ class DuckSource:
 
     def typed(self, raw: str, header: Sequence[str]) -> str:
         """Texts as numbers where every cell of a column is one and none is a code such as 007."""
+        self.allow(len(header))
         copy = self.folder / "texts.parquet"
-        self.connection.execute(f"COPY (SELECT * FROM {raw}) TO {quoted(str(copy))} (FORMAT parquet)")
-        tests = [test for h in header for test in cell_counts(name_of(h), matches)]
-        texts = f"read_parquet({quoted(str(copy))})"
-        (counts,) = self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()
+        self.connection.execute(f"COPY (SELECT * FROM {raw}) TO {quoted(place(copy))} (FORMAT parquet)")
+        texts = f"read_parquet({file_list([copy])})"
+        counts: list[int] = []
+        for some in range(0, len(header), AT_ONCE):
+            tests = [test for h in header[some : some + AT_ONCE] for test in cell_counts(name_of(h), matches)]
+            counts += self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()[0]
         casts = []
         for h, kind in zip(header, column_kinds(header, counts, self.text), strict=True):
             cell = name_of(h) if kind is None else f"CAST(trim({name_of(h)}) AS {kind})"
@@ -162,20 +181,24 @@ class DuckSource:
         return opened
 
     def kept(self, query: str) -> str:
-        """The rows of a query, kept as Parquet in the temporary folder."""
+        """The rows of a query, kept as Parquet in the temporary folder: from now on, only this copy is read."""
         copy = self.folder / "rows.parquet"
-        self.connection.execute(f"COPY ({query}) TO {quoted(str(copy))} (FORMAT parquet)")
-        return self.from_parquet([str(copy)], hive=False)
+        self.connection.execute(f"COPY ({query}) TO {quoted(place(copy))} (FORMAT parquet)")
+        self.watch.check()
+        self.watch = Watch(())
+        return self.from_parquet([copy], {})
 
-    def from_json(self) -> str:
+    def from_json(self, files: Sequence[Path]) -> str:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
-        files = ", ".join(map(quoted, self.files))
-        raw = f"read_json([{files}], format = 'newline_delimited', sample_size = -1, union_by_name = true)"
+        for file in files:
+            check_twins(first_keys(file), file.name, "DuckDB")
+        raw = f"read_json({file_list(files)}, format = 'newline_delimited', sample_size = -1, union_by_name = true)"
         parts = [
             part
             for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
             for part in flattened(column, name_of(column), kind, partial(self.members, raw))
         ]
+        self.allow(len(parts))
         return self.kept(f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}")
 
     def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:
@@ -188,21 +211,32 @@ class DuckSource:
         inside = self.connection.execute(f"DESCRIBE SELECT unnest({cell}) FROM {raw}").fetchall()
         return [(f":{name}", f"{cell}[{quoted(name)}]", inner) for name, inner, *_ in inside]
 
-    def from_database(self, path: str) -> str:
-        if not Path(path).exists():
-            raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
-        note_input(path)
-        self.connection.execute(f"ATTACH {quoted(path)} AS source (READ_ONLY)")
-        tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"
-        found = [name for (name,) in self.connection.execute(tables).fetchall()]
-        table = self.table or (found[0] if len(found) == 1 else None)
+    def from_database(self, path: Path) -> str:
+        """A table of a DuckDB database. Views are not read: they can name other files."""
+        check_local(path)
+        if not exists(path):
+            raise missing_file(path)
+        check_database(regular(path))
+        if "\\" in place(path):  # which DuckDB takes for the end of a folder
+            raise PodiumError(f"DuckDB cannot open {str(path)!r}: the name holds a backslash", hint="rename the file.")
+        self.watch = Watch([path])
+        self.connection.execute(f"ATTACH {quoted(place(path))} AS source (READ_ONLY, TYPE duckdb)")
+        confine(self.connection, (), self.folder)
+        listing = "SELECT table_name, schema_name, sql FROM duckdb_tables() WHERE database_name = 'source'"
+        found = {name: rest for name, *rest in self.connection.execute(listing).fetchall()}
+        table = self.table or (next(iter(found)) if len(found) == 1 else None)
         if table is None or table not in found:
             raise PodiumError(
-                f"{Path(path).name} has no table {table!r}" if table else f"{Path(path).name} has several tables",
-                hint="its tables are " + (", ".join(found) or "none") + "; name one with table=.",
+                f"{path.name} has no table {table!r}" if table else f"{path.name} has {len(found) or 'no'} tables",
+                hint=(f"name one with table=; the tables are {listed(found)}." if found else NO_TABLE),
             )
-        chosen = f"source.{name_of(table)}"
-        ((self.size, last),) = self.connection.execute(f"SELECT count(*), max(rowid) FROM {chosen}").fetchall()
+        schema, definition = found[table]
+        chosen = f"source.{name_of(schema)}.{name_of(table)}"
+        columns = [name for name, *_ in self.connection.execute(f"DESCRIBE {chosen}").fetchall()]
+        ((self.size,),) = self.connection.execute(f"SELECT count(*) FROM {chosen}").fetchall()
+        if "rowid" in map(str.lower, columns) or "GENERATED ALWAYS AS" in definition:
+            return self.kept(f"FROM {chosen}")  # there is no row number, or the cells may differ from pass to pass
+        ((last,),) = self.connection.execute(f"SELECT max(rowid) FROM {chosen}").fetchall()
         if self.size and last != self.size - 1:  # rows have been deleted, and their numbers are missing
             return self.kept(f"FROM {chosen}")
         return f"(SELECT *, rowid AS {name_of(ROW)} FROM {chosen})"
@@ -216,26 +250,75 @@ class DuckSource:
             )
         copy = self.folder / "rows.parquet"
         self.source.write_parquet(str(copy))
-        return self.from_parquet([str(copy)], hive=False)
+        return self.from_parquet([copy], {})
 
 
-def find_files(path: str) -> list[str]:
-    """The files that a path, a pattern or a folder names, sorted."""
-    if Path(path).is_dir():
-        files = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in PARQUET_ENDINGS)
-        if not files:
-            raise PodiumError(f"the folder {path!r} holds no Parquet files", hint="name files: 'folder/*.csv'.")
-        return files
-    if any(c in path for c in "*?[") and not Path(path).exists():
-        files = sorted(f for f in glob.glob(path, recursive=True) if Path(f).is_file())
-        if not files:
-            raise PodiumError(
-                f"no file matches {path!r}", hint="check the pattern; it is read from the current folder."
-            )
-        return files
-    if not Path(path).exists():
-        raise PodiumError(f"there is no file {path!r}", hint="check the path; it is read from the current folder.")
-    return [path]
+def parquet_schema(file: Path) -> tuple[Any, int]:
+    """The columns of a Parquet file, and its rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with file.open("rb") as source, parquet.ParquetFile(source) as opened:  # a name could be taken for a URI
+            return opened.schema_arrow, opened.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise PodiumError(
+            f"{file.name} is not a whole Parquet file: {first_line(error)}", hint="write the file again."
+        ) from error
+
+
+def first_keys(file: Path) -> list[str]:
+    """The columns in the first lines of a file of JSON lines."""
+    start = start_of(file)
+    if not start.strip():
+        raise PodiumError(f"{file.name} is empty", hint="write one JSON object per line.")
+    found: dict[str, None] = {}
+    for line in filter(str.strip, start.split("\n")[:KEYS_OF]):
+        with suppress(ValueError, RecursionError):  # DuckDB says what is wrong, or the line is longer than the start
+            record = json.loads(line, object_pairs_hook=Pairs)
+            found |= dict.fromkeys(name for name, _ in flatten(record)) if isinstance(record, Pairs) else {}
+    return list(found)
+
+
+def check_columns(names: Sequence[str], file: Path) -> None:
+    """Refuse columns that DuckDB cannot tell apart, or takes for its own."""
+    check_header(names, file)
+    check_twins(names, file.name, "DuckDB")
+    for name in names:
+        if name.lower() in OWN and file.suffix.lower() in PARQUET_ENDINGS:
+            raise PodiumError(f"{file.name}: DuckDB needs the name {name!r} for itself", hint="rename that column.")
+
+
+def of_file(values: Iterable[str], kind: str) -> str:
+    """SQL for what holds for the file that a row comes from."""
+    return f"list_extract([{', '.join(values)}]::{kind}[], (file_index + 1)::BIGINT)"
+
+
+def folder_column(values: Sequence[str | None]) -> str:
+    """SQL for a column that the folders of the files give, typed as a column of a CSV file would be."""
+    typed = type_cells([value or "" for value in values], False)
+    kind = {"i": "BIGINT", "f": "DOUBLE"}.get(typed.dtype.kind, "VARCHAR")
+    return of_file(("NULL" if value is None else quoted(value) for value in values), kind)
+
+
+def is_database(path: Path) -> bool:
+    return path.suffix.lower() in DATABASE_ENDINGS and not (exists(path) and path.is_dir())
+
+
+def check_database(file: Path) -> None:
+    """Refuse a file that is no DuckDB database; what else it is, where that is known."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(16)
+    except OSError as error:
+        raise PodiumError(f"{file.name} cannot be read: {error.strerror}", hint=PERMISSIONS) from error
+    if start == b"SQLite format 3\0":
+        raise PodiumError(
+            f"{file.name} is an SQLite database, which podium does not read",
+            hint=f"export the table: sqlite3 -header -csv {shlex.quote(str(file))} 'SELECT * FROM log' > log.csv",
+        )
+    if start[8:12] != b"DUCK":
+        raise PodiumError(f"{file.name} is not a DuckDB database", hint="give a file that DuckDB has written.")
 
 
 def matches(cell: str, pattern: str) -> str:
@@ -250,15 +333,3 @@ def same_kind(a: Any, b: Any) -> bool:
         return True
     tests = (types.is_integer, types.is_floating, lambda t: types.is_string(t) or types.is_large_string(t))
     return any(test(a) and test(b) for test in tests)
-
-
-def name_of(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]

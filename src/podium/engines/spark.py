@@ -11,12 +11,12 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from operator import add
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +24,26 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Column
 from podium.data.errors import PodiumError, needs
+from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
-from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, Pairs, check_text, flatten
-from podium.engines import ROW, Census, Keys, P, Work, check_headers
+from podium.data.read import (
+    JSON_ENDINGS,
+    PARQUET_ENDINGS,
+    TEXT_ENDINGS,
+    Pairs,
+    check_quotes,
+    check_text,
+    flatten,
+    read_csv_header,
+)
+from podium.engines import ROW, Census, Keys, P, Work, check_folders, check_headers, check_twins
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
 from podium.engines.spark_errors import explained
+from podium.engines.spark_files import SparkFiles, spark_files
+from podium.engines.spark_tasks import Tasks
 from podium.engines.texts import cell_counts, column_kinds, flattened
-from podium.engines.workers import PART, PLACE, run_part, run_stretch
+from podium.engines.workers import PART, PLACE, check_shipped, run_part, run_stretch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +57,6 @@ FILE, START = "podium file", "podium start"  # columns that number the rows, and
 STRETCH = 1 << 23  # numbers in a stretch of rows, which a worker holds in memory
 ZONE = r"[T ]\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # a text that names a time of day and its zone
 INSIDE = 33  # bits of a monotonically increasing id that count inside a partition
-LARGEST_POLICY = 64 << 20  # bytes of one policy that are sent to every worker
 
 
 @dataclass(eq=False)
@@ -76,65 +87,78 @@ class SparkEngine:
         self.texts = False
         self.kept: Any = None
         self.latest_rows: dict[Keys, Any] = {}
-        with explained(self.source):
-            if isinstance(self.source, str | Path):
+        self.size = 0
+        self.files = SparkFiles((), (), {})
+        if isinstance(self.source, str | Path):
+            with explained(self.source):
                 self.session = self.session or session_here()
-                self.frame = self.from_files(str(self.source))
-            elif hasattr(self.source, "mapInArrow"):
-                self.session = self.source.sparkSession
+                self.files = spark_files(self.session, str(self.source))
+            with self.passing("opening"):
+                self.frame = self.from_files()
+        elif hasattr(self.source, "mapInArrow"):
+            self.session = self.source.sparkSession
+            with self.passing("opening"):
                 self.frame = self.kept_in_order(self.source)
-            else:
-                raise PodiumError(
-                    f"Spark cannot read a log from {type(self.source).__name__}",
-                    hint="give a Spark DataFrame, or the path of Parquet, CSV or JSON files.",
-                )
+        else:
+            raise PodiumError(
+                f"Spark cannot read a log from {type(self.source).__name__}",
+                hint="give a Spark DataFrame, or the path of Parquet, CSV or JSON files.",
+            )
 
     # --- where the rows lie --------------------------------------------------------------------------------------
 
-    def from_files(self, path: str) -> Any:
-        if Path(path).suffix.lower() in TEXT_ENDINGS:
-            return self.from_text(path)
-        if Path(path).suffix.lower() in JSON_ENDINGS:
-            return self.from_json(path)
-        if Path(path).suffix.lower() not in (*PARQUET_ENDINGS, ""):
-            raise PodiumError(
-                f"the spark engine does not read {Path(path).suffix} files",
-                hint="write them as Parquet, read them into a DataFrame first, or use --engine duckdb.",
-            )
-        return self.numbered(self.session.read.option("mergeSchema", True).parquet(path))
+    def from_files(self) -> Any:
+        names = [PurePosixPath(name) for name in self.files.names]
+        endings = {name.suffix.lower() for name in names}
+        if endings <= {*PARQUET_ENDINGS}:
+            return self.from_parquet(names[0])
+        if endings <= {*TEXT_ENDINGS}:
+            return self.from_text(names[0])
+        if endings <= {*JSON_ENDINGS}:
+            return self.from_json()
+        raise PodiumError(
+            f"the spark engine does not read {' and '.join(sorted(endings))} files",
+            hint="write them as Parquet, read them into a DataFrame first, or use --engine duckdb.",
+        )
 
-    def numbered(self, frame: Any) -> Any:
-        """Parquet files one after the other, by their names."""
+    def from_parquet(self, first: PurePosixPath) -> Any:
+        """Parquet files one after the other, by their names; what the names of their folders say are columns."""
         from pyspark.sql import functions as F
 
-        self.headers_of(frame)
+        reader = self.session.read.option("mergeSchema", True).option("recursiveFileLookup", True)
+        frame = reader.parquet(*self.files.paths)
+        check_folders(self.files.folders, frame.columns, first)
         frame = frame.withColumns({FILE: F.col("_metadata.file_path"), ROW: F.col("_metadata.row_index")})
         sizes = {str(file): int(rows) for file, rows in frame.groupBy(quoted(FILE)).count().collect()}
-        names = sorted(sizes)
-        starts = np.concatenate([[0], np.cumsum([sizes[n] for n in names])]).astype(np.int64)
-        self.size = int(starts[-1])
-        places = list(zip(names, starts[:-1].tolist(), strict=True))
-        joined = self.session.createDataFrame(places, f"{quoted(FILE)} string, {quoted(START)} bigint")
+        starts = self.files.starts(sizes)
+        self.size = sum(sizes.values())
+        kinds, values = self.files.folder_columns()
+        columns = "".join(f", {quoted(name)} {kind}" for name, kind in kinds.items())
+        rows = [(file, start, *values[self.files.place(file)]) for file, start in starts.items()]
+        joined = self.session.createDataFrame(rows, f"{quoted(FILE)} string, {quoted(START)} bigint{columns}")
         row = F.col(quoted(ROW)) + F.col(quoted(START))
-        return frame.join(F.broadcast(joined), FILE).withColumn(ROW, row.cast("bigint")).drop(FILE, START)
+        numbered = frame.join(F.broadcast(joined), FILE).withColumn(ROW, row.cast("bigint")).drop(FILE, START)
+        self.headers_of(numbered.drop(ROW))
+        return numbered
 
-    def from_text(self, path: str) -> Any:
+    def from_text(self, first: PurePosixPath) -> Any:
         """CSV files, typed as `podium.data.read` types them."""
         from pyspark.sql import functions as F
 
+        for file in self.files.watch.marks:
+            check_twins(read_csv_header(file), file.name, "Spark")
+            check_quotes(file, ",")
         reader = self.session.read.option("header", True).option("escape", '"').option("multiLine", True)
-        found = reader.csv(path, inferSchema=False)
-        files = sorted(found.inputFiles())
-        frame = reader.csv(files[0])
-        for file in files[1:]:
-            other = reader.csv(file)
+        frame = reader.csv(self.files.paths[0])
+        for name, path in zip(self.files.names[1:], self.files.paths[1:], strict=True):
+            other = reader.csv(path)
             if other.columns != frame.columns:
                 raise PodiumError(
-                    f"{Path(file).name} and {Path(files[0]).name} have different headers",
+                    f"{PurePosixPath(name).name} and {first.name} have different headers",
                     hint="give every file the same columns in the same order.",
                 )
             frame = frame.unionAll(other)
-        check_text(Path(path).name, self.text, frame.columns)
+        check_text(first.name, self.text, frame.columns)
         self.texts = True
         counts = [count for h in frame.columns for count in cell_counts(quoted(h), matches)]
         (row,) = frame.agg(*(F.expr(count).alias(f"c{i}") for i, count in enumerate(counts))).collect()
@@ -144,11 +168,10 @@ class SparkEngine:
         ]
         return self.kept_in_order(frame.select(*chosen))
 
-    def from_json(self, path: str) -> Any:
+    def from_json(self) -> Any:
         """JSON lines, the files by their names; a list or an object becomes several columns."""
-        reader = self.session.read.option("mode", "FAILFAST")
-        found = reader.json(path)
-        files = sorted(found.inputFiles())
+        reader, files = self.session.read.option("mode", "FAILFAST"), self.files.paths
+        found = reader.json(list(files))
         frame = reduce(lambda one, other: one.unionAll(other), (reader.schema(found.schema).json(f) for f in files))
         parts = [
             part
@@ -191,6 +214,7 @@ class SparkEngine:
 
     def headers_of(self, frame: Any) -> None:
         check_headers(frame.columns)
+        check_twins(frame.columns, self.where, "Spark")
         self.schema = {f.name: f.dataType.simpleString() for f in frame.schema.fields}
 
     # --- what the engine promises --------------------------------------------------------------------------------
@@ -214,39 +238,44 @@ class SparkEngine:
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
         from pyspark.sql import functions as F
 
-        with explained(self.source):
-            return one_batch(self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow().sort_by(ROW))
+        with self.passing("first rows"):
+            table = self.selected(columns).where(F.col(quoted(ROW)) < rows).toArrow()
+            self.check_count(table.num_rows, min(rows, self.size))
+        return one_batch(table.sort_by(ROW))
 
     def take(self, columns: Sequence[str], rows: NDArray[np.int64], label: str) -> pa.RecordBatch:
         import pyarrow as pa
         from pyspark.sql import functions as F
 
-        with explained(self.source), self.watched(label):
+        with self.passing(label):
             wanted = self.session.createDataFrame(pa.table({ROW: rows}))
             table = self.selected(columns).join(F.broadcast(wanted), ROW).toArrow()
+            self.check_count(table.num_rows, len(rows))
         return one_batch(table.select([*dict.fromkeys(columns), ROW]).sort_by(ROW))
 
     def census(self, keys: Keys) -> Census:
         from pyspark.sql import functions as F
 
         size = F.col("count")
-        with explained(self.source), self.watched("counting states"):
+        with self.passing("counting states"):
             states = self.frame.select(*(F.col(quoted(c)).alias(f"s{i}") for i, c in enumerate(keys.states)))
             sizes = states.groupBy(*states.columns).count()
-            ((count, single),) = sizes.agg(F.count(size), F.count_if(size == 1)).collect()
+            ((count, single, rows),) = sizes.agg(F.count(size), F.count_if(size == 1), F.sum(size)).collect()
+            self.check_count(int(rows or 0), self.size)
             distinct = self.latest(keys).count()
         return Census(count, distinct, single)
 
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         check_shipped(work)
         frame = self.selected(columns)
-        with explained(self.source), self.watched(label):
+        with self.passing(label):
             if latest is None:
                 found = frame.mapInArrow(partial(run_part, work), PART)
             else:
                 task = partial(run_stretch, work, frame.columns)
                 found = self.stretches(frame, latest).applyInArrow(task, PART)
             rows = found.collect()
+            self.check_count(sum(int(row["rows"]) for row in rows), self.size)
         parts = [pickle.loads(bytes(row["part"])) for row in sorted(rows, key=lambda row: int(row["place"]))]
         if not parts:
             parts = [work(iter(()))]
@@ -294,18 +323,30 @@ class SparkEngine:
         local = F.when(~found.rlike(ZONE), found.try_cast("timestamp_ntz"))  # no zone, no change of the clocks
         return [moment, local, F.when(moment.isNull() & local.isNull(), found)]
 
+    @contextmanager
+    def passing(self, label: str) -> Iterator[None]:
+        """A pass over files that stay as they are, with its progress and with errors as podium tells them."""
+        self.files.watch.check()
+        with explained(self.source), self.watched(label):
+            yield
+        self.files.watch.check()
+
+    def check_count(self, found: int, wanted: int) -> None:
+        """Every pass must see the rows that were counted when the log was opened."""
+        if found != wanted:
+            raise changed_file(self.where)
+
+    @property
+    def where(self) -> str:
+        return Path(self.source).name if isinstance(self.source, str | Path) else "the DataFrame"
+
     def watched(self, label: str) -> AbstractContextManager[None]:
         """Report the share of finished tasks while a job runs; Spark Connect has no such news."""
         try:
             tracker = self.session.sparkContext.statusTracker()
         except Exception:
             return nullcontext()
-
-        def share() -> float:
-            stages = [s for i in tracker.getActiveStageIds() if (s := tracker.getStageInfo(i)) is not None]
-            return float(sum(s.numCompletedTasks for s in stages) / max(1, sum(s.numTasks for s in stages)))
-
-        return watch_share(self.progress, label, self.size, share)
+        return watch_share(self.progress, label, self.size, Tasks(tracker))
 
     @cached_property
     def parts(self) -> int:
@@ -325,7 +366,7 @@ class SparkEngine:
         self.latest_rows.clear()
 
 
-# --- sessions, policies, errors ------------------------------------------------------------------------------------
+# --- sessions, SQL --------------------------------------------------------------------------------------------------
 
 
 def session_here() -> Any:
@@ -335,27 +376,6 @@ def session_here() -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     active = SparkSession.getActiveSession()
     return active or SparkSession.builder.appName("podium").getOrCreate()
-
-
-def check_shipped(work: Any) -> None:
-    """Refuse policies that cannot go to the workers."""
-    from pyspark import cloudpickle
-
-    read = getattr(work, "read", None) or getattr(work, "reader", None)
-    policies = getattr(getattr(read, "reader", read), "policies", {})
-    for name, policy in policies.items():
-        try:
-            size = len(cloudpickle.dumps(policy))
-        except Exception as error:
-            raise PodiumError(
-                f"policy {name!r} cannot be sent to Spark's workers: {str(error).splitlines()[0]}",
-                hint="open connections, locks and files inside it, not before; or write its answers as a column.",
-            ) from error
-        if size > LARGEST_POLICY:
-            raise PodiumError(
-                f"policy {name!r} takes {size / 1e6:,.0f} MB, too much to send to every worker",
-                hint="write its probabilities as a column of the log, or give a function or a table keyed by state.",
-            )
 
 
 def quoted(column: str) -> str:

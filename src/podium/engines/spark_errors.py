@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ SIGNS = (
     ("FileNotFoundException", "a file disappeared while it was read", "keep the files until the answer is there."),
     ("FILE_NOT_EXIST", "a file disappeared while it was read", "keep the files until the answer is there."),
     ("is not a Parquet file", "a file is not a whole Parquet file", "write the file again."),
+    ("COLUMN_ALREADY_EXISTS", "a column appears twice", "give each column a name of its own; case does not count."),
     ("UNABLE_TO_INFER_SCHEMA", "there are no Parquet files", "check the path."),
 )  # fmt: skip
 
@@ -33,6 +35,8 @@ def explained(source: Any) -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    root = logging.getLogger()
+    root.addFilter(is_news)
     try:
         with warnings.catch_warnings():
             # Rows travel as Arrow; which pandas is there does not matter.
@@ -49,3 +53,10 @@ def explained(source: Any) -> Iterator[None]:
         raise PodiumError(
             f"Spark cannot read {where}: {cause.strip()[:300]}", hint="the whole message is in Spark's own log."
         ) from error
+    finally:
+        root.removeFilter(is_news)
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Py4J logs Ctrl-C and lost connections with a traceback before it raises them."""
+    return not record.getMessage().endswith("while sending command.")

@@ -12,7 +12,8 @@ from podium.data.arguments import checked, text, texts
 from podium.data.arguments import path as at_path
 from podium.data.columns import Column, Floats, factorize, first_rows, labels_column, numbers_column, plain
 from podium.data.errors import PodiumError, show_value
-from podium.data.read import have, read_columns
+from podium.data.read import read_columns
+from podium.data.roles import available
 from podium.episodes.recordings import Episode
 
 
@@ -48,14 +49,14 @@ def read(
     name = Path(path).name
     actions = numbered(action, columns)
     if not actions:
-        raise PodiumError(f"{name} has no column {action!r}, nor {action}[0]", hint=have(columns))
+        raise PodiumError(f"{name} has no column {action!r}, nor {action}[0]", hint=available(columns))
     for header in (episode, reward, *observation):
         if header not in columns:
-            raise PodiumError(f"{name} has no column {header!r}", hint=have(columns))
+            raise PodiumError(f"{name} has no column {header!r}", hint=available(columns))
     roles = {episode, step, reward, behavior, propensity, "terminated", "truncated", *actions}
     seen = list(observation) or [h for h in columns if h not in roles]
     if not seen:
-        raise PodiumError(f"{name} has no columns of observations", hint=have(columns))
+        raise PodiumError(f"{name} has no columns of observations", hint=available(columns))
     matrix = {"observations": numbers(columns, seen), "actions": numbers(columns, actions)}
     rewards = numbers(columns, [reward])[:, 0]
     ended = numbers(columns, ["terminated"])[:, 0] != 0 if "terminated" in columns else None

@@ -17,7 +17,8 @@ import numpy as np
 
 from podium.data.columns import Column, Floats, labels_column, numbers_column
 from podium.data.errors import PodiumError
-from podium.data.read import have, parse_csv, read_text
+from podium.data.read import parse_csv, read_text
+from podium.data.roles import available
 from podium.data.shipped import damaged, shipped_text
 
 CHECKSUMS = {  # SHA-256 of the tables that podium ships
@@ -105,7 +106,7 @@ def read_trial(name: str, text: str, path: Path) -> RealTrial:
     columns = parse_csv(text, path)
     for role in ("action", "reward"):
         if role not in columns:
-            raise PodiumError(f"{path.name} has no column {role!r}", hint=have(columns))
+            raise PodiumError(f"{path.name} has no column {role!r}", hint=available(columns))
     actions = labels_column(columns.pop("action"), f"{path.name}: column 'action'")
     rewards = numbers_column(columns.pop("reward"), f"{path.name}: column 'reward'", "give one number per row.")
     states = {key: labels_column(column, f"{path.name}: column {key!r}") for key, column in columns.items()}
