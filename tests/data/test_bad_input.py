@@ -38,7 +38,7 @@ SUMS = "its actions are 'sms', 'call'; declare scores with podium.Policy(x, prox
 TABLE = "the columns of a policy's table are the state columns, and one per action that holds its probability."
 RULE = "write CASE WHEN ... THEN 'a' ELSE 'b' END over age; a policy may not see action or reward."
 COLUMNS = "the columns are age, action, reward, propensity, pi_now, pi_new."
-LOAD = "write package.module:object; modules are looked for in the current folder first."
+LOAD = "write package.module:object, with a module of the current folder or an installed one."
 
 
 @dataclass(frozen=True)
