@@ -104,3 +104,27 @@ def test_reproduce_does_not_replace_files_of_others(folder: Path, capsys: pytest
         assert main(["reproduce", experiment, "--quick", "--out", "site"]) == 2
         assert "already contains 'index.html', which podium did not write" in capsys.readouterr().err
         assert contents(out) == {"index.html": b"my home page"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--out", ""], "the name of the folder is empty"),
+        (["compare", ""], "the name of the log is empty"),
+        (
+            ["reproduce", "synthetic", "--quick", "--workers", "0", "--out", "new"],
+            "workers must be at least 1; it is 0",
+        ),
+        (
+            ["compare", "log.csv", "--engine", "duckdb", "--threads", "1000000000"],
+            "threads must be a whole number from 1",
+        ),
+    ],
+)
+def test_bad_options_write_nothing(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    before = contents(folder)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"podium: {message}")
+    assert contents(folder) == before

@@ -39,7 +39,7 @@ TABLE = "the columns of a policy's table are the state columns, and one per acti
 ALONE = "use columns of the log alone: add what you need as a column; for chance, give probabilities."
 RULE = "write CASE WHEN ... THEN 'a' ELSE 'b' END over age; a policy may not see action or reward."
 COLUMNS = "the columns are age, action, reward, propensity, pi_now, pi_new."
-LOAD = "write package.module:object; modules are looked for in the current folder first."
+LOAD = "write package.module:object, with a module of the current folder or an installed one."
 
 
 @dataclass(frozen=True)
