@@ -113,7 +113,7 @@ def places(name: str, keys: Sequence[Column], cells: Sequence[Column]) -> dict[A
 
 def index_as_column(name: str, table: Any, log: Log) -> Any:
     """A pandas frame that holds the states as its index, with the states as columns; other frames as they are."""
-    index = getattr(table, "index", None)
+    index: Any = getattr(table, "index", None)
     if not hasattr(index, "names") or isinstance(table, ColumnTable):
         return table
     if set(index.names) & set(log.state_columns):
