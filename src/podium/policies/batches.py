@@ -127,11 +127,7 @@ def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
         source = to_array(policy.source)
         check_rows(name, source, rows)
         return replace(policy, source=source if isinstance(source, np.memmap) else owned(source))
-    if (
-        kind == "table"
-        and is_frame(policy.source)
-        and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping))
-    ):
+    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
         return replace(policy, source=open_table(name, policy, log, rows))
     if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
         return replace(policy, source=open_table(name, policy, log, rows))
