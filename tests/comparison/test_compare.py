@@ -892,8 +892,8 @@ STATES_REFUSED = {
     ),
     "nan": (
         {"true_values": [[1.0, float("nan")], [1.0, 2.0]]},
-        "true_values must be 2 states x 2 policies, finite; its shape is (2, 2)",
-        "rows follow log.state_labels, columns the policies.",
+        "true_values must be finite numbers",
+        "give true_values as a list or an array of finite numbers.",
     ),
     "missing state": (
         {"true_values": {"x": [1.0, 2.0]}},

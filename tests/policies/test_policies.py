@@ -482,7 +482,10 @@ def test_callables_get_the_states_as_given():
     frame = pd.DataFrame({"a": range(5), "b": list("vwxyz")})
     for states in (STATES, POINTS, frame, pl.DataFrame(frame)):
         read(policy, Log(states, ACTIONS, np.zeros(5)))
-        assert seen.pop() is states
+        given = seen.pop()
+        assert type(given) is type(states)
+        assert given is not states
+        assert np.array_equal(given, states) if isinstance(states, np.ndarray) else given.equals(states)
 
 
 def test_callables_get_a_pandas_frame_of_a_file(tmp_path: Path):

@@ -163,12 +163,15 @@ def fit(model: Any, inputs: Floats, rewards: Floats) -> None:
 def predict(model: Any, inputs: Floats) -> Floats:
     """(n,) what a baseline model predicts, checked."""
     answer = np.asarray(asked_of(model, "predict", inputs))
-    if answer.size != len(inputs) or answer.dtype.kind not in "iufb" or not np.isfinite(answer).all():
+    if answer.size != len(inputs) or answer.dtype.kind not in "iufb":
         raise PodiumError(
-            f"the baseline model {type(model).__name__} must predict {len(inputs)} finite numbers; it gave "
+            f"the baseline model {type(model).__name__} must predict {len(inputs)} numbers; it gave "
             f"{answer.dtype} of shape {answer.shape}",
             hint="check the model on these rewards: predict(X) gives one number per row of X.",
         )
+    if not np.isfinite(answer).all():
+        hint = "check the model on these rewards."
+        raise PodiumError("the baseline model predicts numbers that are not finite", hint=hint)
     return answer.astype(np.float64, copy=False).reshape(-1)
 
 

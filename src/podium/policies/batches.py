@@ -12,7 +12,7 @@ import numpy as np
 from podium.data.columns import Codes, sort_key, to_array
 from podium.data.errors import BadRows, PodiumError, listed
 from podium.data.facts import Fact
-from podium.data.frames import ColumnTable, is_frame
+from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.owned import owned
 from podium.data.roles import Roles
@@ -127,11 +127,9 @@ def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
         source = to_array(policy.source)
         check_rows(name, source, rows)
         return replace(policy, source=source if isinstance(source, np.memmap) else owned(source))
-    if (
-        kind == "table"
-        and is_frame(policy.source)
-        and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping))
-    ):
+    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
+        return replace(policy, source=open_table(name, policy, log, rows))
+    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
         return replace(policy, source=open_table(name, policy, log, rows))
     if kind == "table" and isinstance(policy.source, dict):
         return replace(policy, source=deepcopy(policy.source))

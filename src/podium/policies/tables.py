@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Column, Floats, labels_column, match_label, plain, to_array
-from podium.data.errors import PodiumError, count, refuse_rows, show_value, shown
-from podium.data.frames import ColumnTable, frame_to_columns, is_frame
+from podium.data.errors import PodiumError, count, refuse_rows, show_value
+from podium.data.frames import ColumnTable, frame_to_columns
 from podium.data.log import Log
 from podium.data.owned import owned
 from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
@@ -22,11 +22,6 @@ def read_table(name: str, policy: Policy, log: Log) -> Draft:
     table = policy.source
     if isinstance(table, Mapping) and not isinstance(table, ColumnTable):
         return read_mapping(name, table, log, policy.proxy)
-    if not isinstance(table, Table) and not is_frame(table):
-        raise PodiumError(
-            f"policy {name!r}: {shown(table)} is not a table",
-            hint="give a frame, or a dict from states to actions or probabilities.",
-        )
     opened = table if isinstance(table, Table) else open_table(name, policy, log, len(log))
     return opened.draft(name, log)
 
@@ -118,8 +113,8 @@ def places(name: str, keys: Sequence[Column], cells: Sequence[Column]) -> dict[A
 
 def index_as_column(name: str, table: Any, log: Log) -> Any:
     """A pandas frame that holds the states as its index, with the states as columns; other frames as they are."""
-    index = getattr(table, "index", None)
-    if index is None or isinstance(table, ColumnTable):
+    index: Any = getattr(table, "index", None)
+    if not hasattr(index, "names") or isinstance(table, ColumnTable):
         return table
     if set(index.names) & set(log.state_columns):
         return table.reset_index()
