@@ -164,6 +164,21 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     assert message(lambda: scan(pattern)).startswith("part-002.parquet is not a whole Parquet file: ")
 
 
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.jsonl"])
+def test_a_file_that_may_not_be_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).touch()
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    for engine in ("memory", "duckdb"):
+        with pytest.raises(PodiumError) as caught:
+            podium.scan_log(tmp_path / name, engine=engine)
+        assert str(caught.value) == f"{name} cannot be read: Permission denied\n\nHint: check who may read it."
+
+
 def test_a_file_whose_rows_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pattern = write_parts(table(), tmp_path / "log", 2)
     broken = tmp_path / "log" / "part-002.parquet"

@@ -341,7 +341,7 @@ def read_parquet(path: Path) -> dict[str, Column]:
             table = parquet.ParquetFile(source).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         watch.check()
-        raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
+        raise parquet_error(path, error) from error
     watch.check()
     check_header(table.column_names, path)
     if table.num_rows == 0:
@@ -352,6 +352,14 @@ def read_parquet(path: Path) -> dict[str, Column]:
         name: shared_texts(column) if text else others[name]
         for name, column, text in zip(table.column_names, table.columns, texts, strict=True)
     }
+
+
+def parquet_error(path: Path, error: Exception) -> PodiumError:
+    """Why a Parquet file cannot be read."""
+    if isinstance(error, PermissionError):
+        return PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.")
+    reason = str(error).strip().split("\n")[0]
+    return PodiumError(f"{path.name} is not a whole Parquet file: {reason}", hint="write the file again.")
 
 
 def shared_texts(column: Any) -> Column:

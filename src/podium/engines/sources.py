@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.connections import confine, file_list, first_line, name_of, place, quoted
+from podium.data.connections import confine, file_list, name_of, place, quoted
 from podium.data.errors import PodiumError, listed
 from podium.data.paths import Watch, check_local, exists, find_files, missing_file, regular
 from podium.data.read import (
@@ -26,6 +26,7 @@ from podium.data.read import (
     check_quotes,
     check_text,
     flatten,
+    parquet_error,
     read_csv_header,
     separator_of,
     start_of,
@@ -262,9 +263,7 @@ def parquet_schema(file: Path) -> tuple[Any, int]:
         with file.open("rb") as source, parquet.ParquetFile(source) as opened:  # a name could be taken for a URI
             return opened.schema_arrow, opened.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise PodiumError(
-            f"{file.name} is not a whole Parquet file: {first_line(error)}", hint="write the file again."
-        ) from error
+        raise parquet_error(file, error) from error
 
 
 def first_keys(file: Path) -> list[str]:
