@@ -131,6 +131,48 @@ def message(call: Callable[[], Any]) -> str:
     return caught.value.message
 
 
+LINES = ["age,city,action,reward", "30,oslo,a,1", "30,rome,b,0", "40,oslo,a,0.5", "50,rome,b,0"]
+BROKEN = {
+    "a quote that is never closed": [(2, '30,"rome,b,0')],
+    "a quote after the last cell": [(2, '30,rome,b,0,"')],
+    "a quote in the last row": [(4, '50,rome,b,"0')],
+    "a quote in the header": [(0, 'age,"city,action,reward')],
+    "a zero byte": [(2, "30,ro\0me,b,0")],
+    "a zero byte in the header": [(0, "age,ci\0ty,action,reward")],
+    "a byte that is not UTF-8": [(2, "30,r\udcf6me,b,0")],
+    "a byte that is not UTF-8 in the header": [(0, "age,c\udcefty,action,reward")],
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_text_files_are_refused_as_in_memory(case: str, tmp_path: Path) -> None:
+    """DuckDB would leave out the rows after an open quote, and take other names for such headers."""
+    lines = list(LINES)
+    for row, text in BROKEN[case]:
+        lines[row] = text
+    path = tmp_path / "log.csv"
+    path.write_bytes("\n".join(lines).encode("utf-8", errors="surrogateescape"))
+    wanted = message(lambda: podium.read_log(path))
+    assert message(lambda: podium.scan_log(path, engine="duckdb")) == wanted
+
+
+def test_a_quote_inside_a_cell_without_quotes_is_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(LINES).replace("30,rome", '30,ro"me'))
+    log = podium.scan_log(path, engine="duckdb").collect()  # type: ignore[union-attr]
+    assert log.state_columns["city"].tolist() == ["oslo", 'ro"me', "oslo", "rome"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_without_rows_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}"
+    if kind == "csv":
+        path.write_text(LINES[0])
+    else:
+        parquet.write_table(small().slice(0, 0), path)
+    assert message(lambda: podium.compare(podium.scan_log(path, engine="duckdb"), TWO)) == "the log has no rows"
+
+
 BAD = {
     "reward": [("reward", 7, np.nan), ("reward", ROWS - 2, np.nan)],
     "a reward that is too large": [("reward", 9, 1e200)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -28,6 +29,7 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infi
 WHOLE = re.compile(r"[+-]?\d{1,300}")
 QUOTED = re.compile(r'"[^"]*"')
 CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
+START = 1 << 16  # bytes of a file that show what it is
 SAVE_HINT = "save the file as UTF-8."
 
 
@@ -105,15 +107,20 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    return decode(raw, path)
+
+
+def decode(raw: bytes, path: Path, whole: bool = True) -> str:
+    """The bytes of a text file as text; of its start, the last character may be cut off."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise PodiumError(f"{path.name} is UTF-16, not UTF-8", hint=SAVE_HINT)
-    if b"\0" in raw[:65536] or raw[:2] in (b"PK", b"\x1f\x8b"):
+    if b"\0" in raw[:START] or raw[:2] in (b"PK", b"\x1f\x8b"):
         raise PodiumError(
             f"{path.name} is not a text file",
             hint="give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
         )
     try:
-        return raw.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=whole)
     except UnicodeDecodeError as error:
         row = rows_in(raw[: error.start].decode("utf-8-sig") + "x", path)  # the byte's own row is the last
         place = f"row {row}" if row else "the header"
@@ -151,11 +158,7 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     try:
         rows.extend(row for row in reader if row and not (len(row) == 1 and row[0].isspace()))
     except csv.Error as error:
-        place = f"row {len(rows)}" if rows else "the header"
-        raise PodiumError(
-            f"{path.name}: {place} cannot be read: {error}",
-            hint='close every quote, and write a quote inside a quoted cell as "".',
-        ) from error
+        raise not_csv(path, len(rows), error) from error
     if not rows:
         raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
     header, *body = rows
@@ -175,19 +178,48 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
+def not_csv(path: Path, rows: int, error: csv.Error) -> PodiumError:
+    """What to say of a CSV file that breaks off after so many rows, the header among them."""
+    place = f"row {rows}" if rows else "the header"
+    return PodiumError(
+        f"{path.name}: {place} cannot be read: {error}",
+        hint='close every quote, and write a quote inside a quoted cell as "".',
+    )
+
+
 def read_csv_header(path: Path) -> list[str]:
     """The names in the first line of a CSV file that may be too large to read."""
     start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
-    header = [h.strip() for h in next((row for row in lines if row), [])]
+    try:
+        header = [h.strip() for h in next((row for row in lines if row), [])]
+    except csv.Error as error:
+        raise not_csv(path, 0, error) from error
     check_header(header, path)
     return header
 
 
 def start_of(path: Path) -> str:
     """The first lines of a text file."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.read(1 << 16)
+    with path.open("rb") as file:
+        return decode(file.read(START), path, whole=False)
+
+
+def check_quotes(path: Path) -> None:
+    """Refuse a CSV file with a quote that is never closed: an engine may leave out all rows from there on.
+
+    Every quote comes in a pair, unless a cell that is not quoted holds one, which only reading the rows can tell.
+    """
+    with path.open("rb") as file:
+        if sum(block.count(b'"') for block in iter(lambda: file.read(1 << 20), b"")) % 2 == 0:
+            return
+    separator, rows = separator_of(start_of(path), path), 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        try:
+            for row in csv.reader(lines, delimiter=separator, strict=True):
+                rows += bool(row)
+        except csv.Error as error:
+            raise not_csv(path, rows, error) from error
 
 
 def check_header(header: Sequence[str], path: Path) -> None:

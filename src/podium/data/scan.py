@@ -170,13 +170,16 @@ class ScannedLog:
             raise PodiumError(
                 "the log has no state columns", hint="name at least one with --state, or add a constant column."
             )
-        if len(self) == 0:
-            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
+        self.check_rows()
         work = EachBatch(partial(survey_batch, roles=self.roles), Survey())
         found = self.engine.fold(self.roles.columns, work, "first look")
         if found.bad:
             self.refuse(None)
         return found
+
+    def check_rows(self) -> None:
+        if len(self) == 0:
+            raise PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
 
     @cached_property
     def logged_actions(self) -> tuple[Any, ...]:
@@ -262,6 +265,7 @@ class ScannedLog:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
         import pyarrow as pa
 
+        self.check_rows()
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(pa.concat_batches(batches))
         log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))

@@ -18,6 +18,7 @@ from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
     TEXT_ENDINGS,
+    check_quotes,
     check_text,
     read_csv_header,
     separator_of,
@@ -140,6 +141,8 @@ class DuckSource:
                     f"{file.name} and {first.name} have different headers: {detail}",
                     hint="give every file the same columns in the same order.",
                 )
+        for file in files:
+            check_quotes(file)
         check_text(first.name, self.text, header)
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         separator = separator_of(start_of(first), first)
