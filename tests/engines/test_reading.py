@@ -96,6 +96,26 @@ def test_nested_json_becomes_columns_as_in_memory(tmp_path: Path) -> None:
     assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("2024-1-1", "2024-01-01"),
+        ("2024-01-01 10:00:00", "2024-01-01T10:00:00"),
+        ("2024-01-01T10:00:00+02:00", "2024-01-01T08:00:00Z"),
+        ("10:00", "10:00:00"),
+        ("6F1C2D0E-7A37-4F5C-9D0B-1F2E3D4C5B6A", "6f1c2d0e-7a37-4f5c-9d0b-1f2e3d4c5b6a"),
+    ],
+)
+def test_texts_of_json_stay_as_they_are_written(pair: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    rows = [{"s": text, "in": {"DATE": text}, "action": "a", "reward": 1} for text in pair]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    wanted = podium.read_log(path)
+    found = podium.scan_log(path, engine="duckdb").collect()  # type: ignore[union-attr]
+    assert found.state_columns["s"].tolist() == wanted.state_columns["s"].tolist() == list(pair)
+    assert found.state_columns["in:DATE"].tolist() == list(pair)
+
+
 def test_auto_takes_memory_for_one_small_file_and_duckdb_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from podium.data.read import (
 from podium.engines import ROW
 from podium.engines.texts import cell_counts, column_kinds, flattened
 
+GUESSED = re.compile(  # a type, and no quoted name of a field
+    r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
+)
 DATABASE_ENDINGS = (".duckdb", ".db")
 OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
 NO_TABLE = "podium reads tables; make one of a view with CREATE TABLE log AS FROM view."
@@ -79,9 +83,7 @@ class DuckSource:
         if ending in JSON_ENDINGS:
             return self.from_json(files)
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
-        raise PodiumError(
-            f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}."
-        )
+        raise PodiumError(f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
 
     def from_parquet(self, files: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> str:
         """Parquet files one after the other; what the names of their folders say are further columns."""
@@ -179,10 +181,18 @@ class DuckSource:
 
     def from_json(self, files: Sequence[Path]) -> str:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
-        raw = f"read_json({file_list(files)}, format = 'newline_delimited', sample_size = -1, union_by_name = true)"
+        options = "format = 'newline_delimited', sample_size = -1, union_by_name = true"
+        raw = f"read_json({file_list(files)}, {options})"
+        found = {
+            column: kind for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
+        }
+        kinds = {column: as_written(kind) for column, kind in found.items()}
+        if kinds != found:
+            columns = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in kinds.items())
+            raw = f"read_json({file_list(files)}, {options}, columns = {{{columns}}})"
         parts = [
             part
-            for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
+            for column, kind in kinds.items()
             for part in flattened(column, name_of(column), kind, partial(self.members, raw))
         ]
         return self.kept(f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}")
@@ -311,6 +321,15 @@ def check_database(file: Path) -> None:
         )
     if start[8:12] != b"DUCK":
         raise PodiumError(f"{file.name} is not a DuckDB database", hint="give a file that DuckDB has written.")
+
+
+def as_written(kind: str) -> str:
+    """A type that DuckDB sees in JSON, with texts that look like dates, times or ids left as the texts they are.
+
+    >>> as_written("STRUCT(DATE DATE, b TIMESTAMP[])")
+    'STRUCT(DATE VARCHAR, b VARCHAR[])'
+    """
+    return GUESSED.sub(lambda found: "VARCHAR" if found[1] else found[0], kind)
 
 
 def matches(cell: str, pattern: str) -> str:
