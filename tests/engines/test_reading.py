@@ -76,6 +76,18 @@ def test_a_hive_partition_can_be_a_state(tmp_path: Path) -> None:
     assert result.log.to_dict()["states"] == 2 * single.log.to_dict()["states"]
 
 
+@pytest.mark.parametrize("rows", [40, ROWS])
+def test_categories_of_a_database_are_texts(rows: int, tmp_path: Path) -> None:
+    given = table(rows).drop_columns(["time"])
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", given)
+        connection.execute("CREATE TYPE kind AS ENUM ('sms', 'none', 'mail', 'call', 'never')")
+        connection.execute("CREATE TABLE log AS SELECT * REPLACE (action::kind AS action) FROM given")
+    wanted = podium.compare(podium.Log.from_frame(given, state="state"), TWO)
+    assert_alike(podium.compare(scan(path), TWO).to_dict(), wanted.to_dict(), 1.0)
+
+
 def test_csv_is_typed_as_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("code,age,action,reward,pi_a,pi_b\n" + "".join(

@@ -16,7 +16,7 @@ import numpy as np
 from podium.adapters import vowpal
 from podium.data.columns import Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
-from podium.data.frames import frame_to_columns
+from podium.data.frames import frame_to_columns, without_dictionaries
 from podium.data.log import Log
 from podium.data.paths import Watch, check_local, exists, missing_file
 from podium.data.roles import assign_roles, available
@@ -315,7 +315,7 @@ def read_parquet(path: Path) -> dict[str, Column]:
     try:
         # A file that is mapped into memory and truncated meanwhile would end the process.
         with pa.OSFile(str(path)) as source:
-            table = parquet.ParquetFile(source).read()
+            table = without_dictionaries(parquet.ParquetFile(source).read())
     except (pa.ArrowException, OSError, ValueError) as error:
         watch.check()
         raise PodiumError(f"{path.name} is not a whole Parquet file: {error}", hint="write the file again.") from error
