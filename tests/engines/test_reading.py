@@ -195,6 +195,18 @@ def test_a_quote_inside_a_cell_without_quotes_is_part_of_it(tmp_path: Path) -> N
     assert log.state_columns["city"].tolist() == ["oslo", 'ro"me', "oslo", "rome"]
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_zero_byte_in_a_name_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}"
+    row = {"a\0b": 1, "action": "x", "reward": 1.0}
+    if kind == "jsonl":
+        path.write_text(json.dumps(row))
+    else:
+        parquet.write_table(pa.Table.from_pylist([row]), path)
+    wanted = "the name of the column 'a\\x00b' holds a zero byte"
+    assert message(lambda: podium.scan_log(path, engine="duckdb")) == wanted
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_file_without_rows_is_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"log.{kind}"
