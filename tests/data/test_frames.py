@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import podium
 from podium.data import frames
@@ -203,3 +204,26 @@ def test_a_hundred_thousand_columns_take_seconds() -> None:
     with pytest.raises(PodiumError, match="the column 'c7' appears twice"):
         check_header([*columns, "c7"], Path("log.csv"))
     assert time.process_time() - start < 10
+
+
+CATEGORIES: dict[str, Callable[[dict[str, Any], str], Any]] = {
+    "pandas": lambda columns, name: pd.DataFrame(columns).astype({name: "category"}),
+    "polars": lambda columns, name: pl.DataFrame(columns).with_columns(pl.col(name).cast(pl.Categorical)),
+    "arrow": lambda columns, name: pa.table({**columns, name: pa.array(columns[name]).dictionary_encode()}),
+}
+
+
+@pytest.mark.parametrize("column", ["action", "where"])
+@pytest.mark.parametrize("library", CATEGORIES)
+def test_categories_are_labels_and_their_gaps_are_missing(library: str, column: str, tmp_path: Path) -> None:
+    make = CATEGORIES[library]
+    plain = podium.Log.from_columns(COLUMNS)
+    np.testing.assert_array_equal(podium.Log.from_frame(make(COLUMNS, column)).state_codes, plain.state_codes)
+    gap = make({**COLUMNS, column: [None, *COLUMNS[column][1:]]}, column)
+    path = tmp_path / "log.parquet"
+    gap.write_parquet(path) if library == "polars" else parquet.write_table(
+        pa.Table.from_pandas(gap) if library == "pandas" else gap, path
+    )
+    for read in (lambda: podium.Log.from_frame(gap), lambda: podium.read_log(path)):
+        with pytest.raises(podium.PodiumError, match=f"column '{column}' must not be missing; row 1 holds "):
+            read()

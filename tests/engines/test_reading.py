@@ -77,6 +77,18 @@ def test_a_hive_partition_can_be_a_state(tmp_path: Path) -> None:
     assert result.log.to_dict()["states"] == 2 * single.log.to_dict()["states"]
 
 
+@pytest.mark.parametrize("rows", [40, ROWS])
+def test_categories_of_a_database_are_texts(rows: int, tmp_path: Path) -> None:
+    given = table(rows).drop_columns(["time"])
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", given)
+        connection.execute("CREATE TYPE kind AS ENUM ('sms', 'none', 'mail', 'call', 'never')")
+        connection.execute("CREATE TABLE log AS SELECT * REPLACE (action::kind AS action) FROM given")
+    wanted = podium.compare(podium.Log.from_frame(given, state="state"), TWO)
+    assert_alike(podium.compare(scan(path), TWO).to_dict(), wanted.to_dict(), 1.0)
+
+
 def test_csv_is_typed_as_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("code,age,action,reward,pi_a,pi_b\n" + "".join(
@@ -95,6 +107,26 @@ def test_nested_json_becomes_columns_as_in_memory(tmp_path: Path) -> None:
     wanted = podium.compare(podium.read_log(path))
     found = podium.compare(podium.scan_log(path, engine="duckdb"))
     assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("2024-1-1", "2024-01-01"),
+        ("2024-01-01 10:00:00", "2024-01-01T10:00:00"),
+        ("2024-01-01T10:00:00+02:00", "2024-01-01T08:00:00Z"),
+        ("10:00", "10:00:00"),
+        ("6F1C2D0E-7A37-4F5C-9D0B-1F2E3D4C5B6A", "6f1c2d0e-7a37-4f5c-9d0b-1f2e3d4c5b6a"),
+    ],
+)
+def test_texts_of_json_stay_as_they_are_written(pair: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    rows = [{"s": text, "in": {"DATE": text}, "action": "a", "reward": 1} for text in pair]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    wanted = podium.read_log(path)
+    found = podium.scan_log(path, engine="duckdb").collect()  # type: ignore[union-attr]
+    assert found.state_columns["s"].tolist() == wanted.state_columns["s"].tolist() == list(pair)
+    assert found.state_columns["in:DATE"].tolist() == list(pair)
 
 
 def test_auto_takes_memory_for_one_small_file_and_duckdb_otherwise(
@@ -130,6 +162,60 @@ def message(call: Callable[[], Any]) -> str:
         call()
     assert "\n\nHint: " in str(caught.value)
     return caught.value.message
+
+
+LINES = ["age,city,action,reward", "30,oslo,a,1", "30,rome,b,0", "40,oslo,a,0.5", "50,rome,b,0"]
+BROKEN = {
+    "a quote that is never closed": [(2, '30,"rome,b,0')],
+    "a quote after the last cell": [(2, '30,rome,b,0,"')],
+    "a quote in the last row": [(4, '50,rome,b,"0')],
+    "a quote in the header": [(0, 'age,"city,action,reward')],
+    "a zero byte": [(2, "30,ro\0me,b,0")],
+    "a zero byte in the header": [(0, "age,ci\0ty,action,reward")],
+    "a byte that is not UTF-8": [(2, "30,r\udcf6me,b,0")],
+    "a byte that is not UTF-8 in the header": [(0, "age,c\udcefty,action,reward")],
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_text_files_are_refused_as_in_memory(case: str, tmp_path: Path) -> None:
+    """DuckDB would leave out the rows after an open quote, and take other names for such headers."""
+    lines = list(LINES)
+    for row, text in BROKEN[case]:
+        lines[row] = text
+    path = tmp_path / "log.csv"
+    path.write_bytes("\n".join(lines).encode("utf-8", errors="surrogateescape"))
+    wanted = message(lambda: podium.read_log(path))
+    assert message(lambda: podium.scan_log(path, engine="duckdb")) == wanted
+
+
+def test_a_quote_inside_a_cell_without_quotes_is_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(LINES).replace("30,rome", '30,ro"me'))
+    log = podium.scan_log(path, engine="duckdb").collect()  # type: ignore[union-attr]
+    assert log.state_columns["city"].tolist() == ["oslo", 'ro"me', "oslo", "rome"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_zero_byte_in_a_name_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}"
+    row = {"a\0b": 1, "action": "x", "reward": 1.0}
+    if kind == "jsonl":
+        path.write_text(json.dumps(row))
+    else:
+        parquet.write_table(pa.Table.from_pylist([row]), path)
+    wanted = "the name of the column 'a\\x00b' holds a zero byte"
+    assert message(lambda: podium.scan_log(path, engine="duckdb")) == wanted
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_without_rows_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}"
+    if kind == "csv":
+        path.write_text(LINES[0])
+    else:
+        parquet.write_table(small().slice(0, 0), path)
+    assert message(lambda: podium.compare(podium.scan_log(path, engine="duckdb"), TWO)) == "the log has no rows"
 
 
 BAD = {

@@ -90,7 +90,7 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
     if is_frame(frame):
         check_names(frame_names(frame))
     try:
-        table = nw.from_native(frame)
+        table = nw.from_native(without_dictionaries(frame) if package_of(frame) == "pyarrow" else frame)
     except TypeError as error:
         raise PodiumError(
             f"columns cannot be read from {type(frame).__module__}.{type(frame).__name__}",
@@ -122,6 +122,16 @@ def check_names(names: Sequence[Any]) -> None:
             raise PodiumError(f"column {i + 1} of the frame has no name", hint="give every column a header.")
     if (twice := repeated(map(str, names))) is not None:
         raise PodiumError(f"the column {twice!r} appears twice", hint="give each column a name of its own.")
+
+
+def without_dictionaries(table: Any) -> Any:
+    """An arrow table with categories as plain columns: as an array, a gap among them would be the last category."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+    return table
 
 
 def collect(lazy: Any, package: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -20,7 +21,7 @@ from podium.data.coded import space
 from podium.data.columns import Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
-from podium.data.frames import frame_to_columns
+from podium.data.frames import frame_to_columns, without_dictionaries
 from podium.data.log import Log
 from podium.data.paths import Watch, check_local, exists, missing_file
 from podium.data.roles import assign_roles, available
@@ -118,9 +119,14 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
+    return decode(raw, path)
+
+
+def decode(raw: bytes, path: Path, whole: bool = True) -> str:
+    """The bytes of a text file as text; of its start, the last character may be cut off."""
     check_start(raw[:START], path)
     try:
-        return raw.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=whole)
     except UnicodeDecodeError as error:
         row = rows_in(raw[: error.start].decode("utf-8-sig") + "x", path)  # the byte's own row is the last
         place = f"row {row}" if row else "the header"
@@ -242,8 +248,7 @@ def start_of(path: Path) -> str:
                 raw += file.readline(LONGEST_HEADER)
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
-    check_start(raw, path)
-    return raw.decode("utf-8-sig", errors="replace")
+    return decode(raw, path, whole=False)
 
 
 def check_header(header: Sequence[str], path: Path) -> None:
@@ -338,7 +343,7 @@ def read_parquet(path: Path) -> dict[str, Column]:
     try:
         # A file that is mapped into memory and truncated meanwhile would end the process.
         with path.open("rb") as source:
-            table = parquet.ParquetFile(source).read()
+            table = without_dictionaries(parquet.ParquetFile(source).read())
     except (pa.ArrowException, OSError, ValueError) as error:
         watch.check()
         raise parquet_error(path, error) from error

@@ -105,6 +105,8 @@ def check_headers(headers: Iterable[str]) -> None:
     for i, name in enumerate(headers):
         if not name:
             raise PodiumError(f"column {i + 1} has no name", hint="give every column a header.")
+        if "\0" in name:
+            raise PodiumError(f"the name of the column {name!r} holds a zero byte", hint="give it another name.")
         if name in (ROW, LATEST):
             raise PodiumError(f"a column may not be called {name!r}", hint="give it another name.")
 

@@ -130,6 +130,8 @@ def array_of(column: pa.Array) -> Column:
     """A column as a clean array: int64, float64, bool, or texts."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()  # an array would have the last category for a gap
     kind = column.type
     values: Column = column.to_numpy(zero_copy_only=False)
     if pa.types.is_temporal(kind):

@@ -172,8 +172,10 @@ class DuckEngine:
         return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
 
     def cell(self, column: str) -> str:
-        """A column in the precision in which it is computed."""
-        cast = {"FLOAT": "DOUBLE", "HUGEINT": "DOUBLE", "UHUGEINT": "DOUBLE"}.get(self.schema[column])
+        """A column in the precision in which it is computed, and categories as texts."""
+        cast = {"FLOAT": "DOUBLE", "HUGEINT": "DOUBLE", "UHUGEINT": "DOUBLE", "ENUM": "VARCHAR"}.get(
+            self.schema[column].partition("(")[0]
+        )
         return f"CAST({name_of(column)} AS {cast}) AS {name_of(column)}" if cast else name_of(column)
 
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
@@ -332,4 +334,6 @@ def kind_of(kind: str) -> str:
         return "time"
     if kind.startswith("DECIMAL"):
         return "number"
+    if kind.startswith("ENUM"):
+        return "text"
     return KINDS.get(kind, "other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,9 @@ from podium.engines import ROW, check_folders, check_twins
 from podium.engines.texts import cell_counts, column_kinds, flattened
 
 AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
+GUESSED = re.compile(  # a type, and no quoted name of a field
+    r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
+)
 DATABASE_ENDINGS = (".duckdb", ".db")
 OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
 KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
@@ -193,10 +197,18 @@ class DuckSource:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
         for file in files:
             check_twins(first_keys(file), file.name, "DuckDB")
-        raw = f"read_json({file_list(files)}, format = 'newline_delimited', sample_size = -1, union_by_name = true)"
+        options = "format = 'newline_delimited', sample_size = -1, union_by_name = true"
+        raw = f"read_json({file_list(files)}, {options})"
+        found = {
+            column: kind for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
+        }
+        kinds = {column: as_written(kind) for column, kind in found.items()}
+        if kinds != found:
+            columns = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in kinds.items())
+            raw = f"read_json({file_list(files)}, {options}, columns = {{{columns}}})"
         parts = [
             part
-            for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
+            for column, kind in kinds.items()
             for part in flattened(column, name_of(column), kind, partial(self.members, raw))
         ]
         self.allow(len(parts))
@@ -318,6 +330,15 @@ def check_database(file: Path) -> None:
         )
     if start[8:12] != b"DUCK":
         raise PodiumError(f"{file.name} is not a DuckDB database", hint="give a file that DuckDB has written.")
+
+
+def as_written(kind: str) -> str:
+    """A type that DuckDB sees in JSON, with texts that look like dates, times or ids left as the texts they are.
+
+    >>> as_written("STRUCT(DATE DATE, b TIMESTAMP[])")
+    'STRUCT(DATE VARCHAR, b VARCHAR[])'
+    """
+    return GUESSED.sub(lambda found: "VARCHAR" if found[1] else found[0], kind)
 
 
 def matches(cell: str, pattern: str) -> str:
