@@ -178,7 +178,8 @@ FILES = [
         LOG.replace("age", '"age'),
     ),
     Bad("a cell without end", "log.csv: row 2 cannot be read: field larger than field limit (131072)",
-        "close every quote, ...", cell("action", '"' + "x" * 150_000)),
+        "keep cells shorter; is a quote left open that begins before this cell?",
+        cell("action", '"' + "x" * 150_000)),
     Bad("unknown separator", "the log has no column 'action' for the action", "the columns are age|action|reward.",
         PLAIN.replace(",", "|")),
     Bad(
@@ -559,7 +560,7 @@ OPTIONS = [
         options=("--behavior", "random")),
     Bad("report in a missing folder", "cannot write 'missing/report.html': No such file or directory",
         "name a file in an existing folder that you may write to.", html="missing/report.html"),
-    Bad("report onto a folder", "cannot write '.': it is a folder", "name a file, not a folder.", html="."),
+    Bad("report onto a folder", "cannot write '': it is a folder", "name a file, not a folder.", html="."),
     Bad("report without a name", "cannot write '.': it is a folder", "name a file, not a folder.", html=""),
     Bad("report in a file", "cannot write 'log.csv/report.html': Not a directory",
         "name a file in an existing folder that you may write to.", html="log.csv/report.html"),

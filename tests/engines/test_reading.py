@@ -406,7 +406,7 @@ TEXTS = {
     "gzip.csv": (b"\x1f\x8b\x08abc", "gzip.csv is not a text file"),
     "zip.jsonl": (b"PK\x03\x04abc", "zip.jsonl is not a text file"),
     "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "wide.csv is UTF-16, not UTF-8"),
-    "latin.csv": (b"state,action,reward\n\xe9,a,1\n", "latin.csv: line 2 is not UTF-8"),
+    "latin.csv": (b"state,action,reward\n\xe9,a,1\n", "latin.csv is not UTF-8: row 1 holds the byte 0xe9"),
     "quote.csv": (b'state,action,reward\n"x,a,1\n', "quote.csv: row 1 cannot be read: unexpected end of data"),
     "short.csv": (b"state,action,reward\nx,a\n", "short.csv: line 2 does not have as many cells as the header"),
     "header.csv": (b"state,action,reward\n", "the log has no rows"),

@@ -331,7 +331,7 @@ class Log(CodedRows):
         Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
         distribution; they are never state.
         """
-        arrays = named_arrays(columns)
+        arrays = named_arrays(mapping("columns", columns))
         return cls.in_roles(arrays, assign_roles(arrays, state, action, reward, propensity, time, unit), actions, frame)
 
     @classmethod

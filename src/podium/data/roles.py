@@ -46,9 +46,22 @@ class Roles:
         return replace(self, names={**self.names, "unit": column}, states=states)
 
 
+def header_text(name: Any) -> Any:
+    """The text by which a column is known whose header in a frame is a number."""
+    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+
+
+def header(name: str, value: Any) -> str:
+    return text(name, header_text(value))
+
+
+def headers(name: str, value: Any) -> Any:
+    return texts(name, [header_text(one) for one in value] if isinstance(value, list | tuple) else header_text(value))
+
+
 @checked(
-    columns=mapping, state=optional(texts), action=text, reward=text, propensity=optional(text), time=optional(text),
-    unit=optional(text),
+    columns=mapping, state=optional(headers), action=header, reward=header, propensity=optional(header),
+    time=optional(header), unit=optional(header),
 )  # fmt: skip
 def assign_roles(
     columns: Mapping[str, Any],
@@ -60,8 +73,6 @@ def assign_roles(
     unit: str | None = None,
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
-    action, reward, propensity, time, unit = map(header_text, (action, reward, propensity, time, unit))
-    state = [header_text(name) for name in state] if isinstance(state, list | tuple) else header_text(state)
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
         if name is not None and name not in columns:
@@ -78,11 +89,6 @@ def assign_roles(
         names["state"] = chosen[0]
     full = any(name.startswith(p_name + ":") for name in columns)
     return Roles(names, tuple(chosen), p_name, full, state is None)
-
-
-def header_text(name: Any) -> Any:
-    """The text by which a column is known whose header in a frame is a number."""
-    return str(name) if isinstance(name, int) else name
 
 
 def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
