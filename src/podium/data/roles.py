@@ -48,7 +48,7 @@ class Roles:
 
 def header_text(name: Any) -> Any:
     """The text by which a column is known whose header in a frame is a number."""
-    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+    return str(name) if type(name) is int and abs(name) < 1 << 64 else name
 
 
 def header(name: str, value: Any) -> str:
