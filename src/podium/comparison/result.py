@@ -336,7 +336,7 @@ class Comparison(Shown):
         more = [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
-    @checked(path=path_of_file, command=text, source=text, difference=optional(real(0)), overwrite=flag)
+    @checked(path=path_of_file, command=text, source=text, difference=optional(real()), overwrite=flag)
     def report(
         self,
         path: str | Path,

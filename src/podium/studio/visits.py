@@ -148,7 +148,7 @@ def session_of(request: Request) -> Session:
 
 def look_after_logs(request: Request) -> None:
     """Take in what the jobs of this session have found, also where nobody looked at their pages."""
-    for workspace in session_of(request).workspaces.values():
+    for workspace in list(session_of(request).workspaces.values()):
         studio_of(request).absorb(workspace)
 
 

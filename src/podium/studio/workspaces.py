@@ -107,7 +107,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return any(w.busy for w in self.workspaces.values())
+        return any(w.busy for w in list(self.workspaces.values()))
 
 
 class Rooms:
@@ -122,7 +122,7 @@ class Rooms:
 
     def open_session(self) -> Session:
         """A new session. It costs nothing before it holds a log, so that it displaces nobody who does."""
-        empty = [s for s in self.sessions.values() if not s.workspaces]
+        empty = [s for s in list(self.sessions.values()) if not s.workspaces]
         if len(empty) >= self.limits.visitors:
             del self.sessions[min(empty, key=lambda s: s.used).id]
         session = Session(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
@@ -137,7 +137,7 @@ class Rooms:
         return session
 
     def close_session(self, name: str) -> None:
-        for workspace in self.sessions.pop(name).workspaces.values():
+        for workspace in list(self.sessions.pop(name).workspaces.values()):
             workspace.close()
 
     @contextlib.contextmanager
@@ -169,14 +169,14 @@ class Rooms:
         if session.workspaces:
             if len(session.workspaces) < self.limits.workspaces:
                 return None
-            idle = [w for w in session.workspaces.values() if not w.busy]
+            idle = [w for w in list(session.workspaces.values()) if not w.busy]
             if not idle:
                 raise PodiumError(
                     f"the studio works on {len(session.workspaces)} logs of yours already",
                     hint="wait until one of them is done, or cancel it, and drop this one again.",
                 )
             return min(idle, key=lambda w: (w.inspected is not None, w.used))  # first what could not be read
-        holders = [s for s in self.sessions.values() if s.workspaces]
+        holders = [s for s in list(self.sessions.values()) if s.workspaces]
         if len(holders) < self.limits.sessions:
             return None
         oldest = min(holders, key=lambda s: (s.busy, s.used))
@@ -189,8 +189,8 @@ class Rooms:
 
     def close(self) -> None:
         """End every job and remove every file."""
-        for session in self.sessions.values():
-            for job in (j for w in session.workspaces.values() for j in w.running):
+        for session in list(self.sessions.values()):
+            for job in (j for w in list(session.workspaces.values()) for j in w.running):
                 job.cancel()
         for name in list(self.sessions):
             self.close_session(name)
