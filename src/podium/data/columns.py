@@ -137,6 +137,8 @@ def uniform_objects(column: Column, what: str, mixed_hint: str) -> Column:
         )
     if first == "number":
         if not all(isinstance(x, numbers.Integral) for x in column):
+            huge = [isinstance(x, numbers.Integral) and abs(int(x)) > LARGEST for x in column]
+            refuse_rows(what, "must be finite", np.array(huge), column, "give smaller numbers.")
             return labels_column(column.astype(np.float64), what)
         return column.astype(np.int64) if all(x in INT64 for x in column) else column
     if first == "truth value":

@@ -99,11 +99,18 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     else:
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
         raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
+    refuse_zero_bytes(columns)
     check_text(path.name, text, columns)
     for name in text:
         if ending not in TEXT_ENDINGS:
             columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
     return columns
+
+
+def refuse_zero_bytes(names: Iterable[str]) -> None:
+    for name in names:
+        if "\0" in name:
+            raise PodiumError(f"the name of the column {name!r} holds a zero byte", hint="give it another name.")
 
 
 def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None:
@@ -199,11 +206,14 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
     return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
-def check_quotes(path: Path, separator: str) -> None:
-    """Refuse a quote that is not closed: engines leave out what comes after it without a word."""
+def check_quotes(path: Path, separator: str) -> int | None:
+    """Refuse a quote that is not closed: engines leave out what comes after it without a word.
+
+    Returns the number of rows without the header; None for a file without quotes.
+    """
     with path.open("rb") as raw:
         if not any(b'"' in block for block in iter(partial(raw.read, 1 << 20), b"")):
-            return
+            return None
     rows = 0
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         try:
@@ -214,6 +224,7 @@ def check_quotes(path: Path, separator: str) -> None:
                 f"{path.name}: {f'row {rows}' if rows else 'the header'} cannot be read: {error}",
                 hint=quote_hint(error),
             ) from error
+    return rows - 1
 
 
 def quote_hint(error: csv.Error) -> str:

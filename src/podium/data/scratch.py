@@ -64,15 +64,18 @@ def locked_folder(where: Path, prefix: str) -> tuple[Path, IO[bytes] | None]:
     """A new folder, and the lock on it; no lock where the file system has none: such a folder is never swept."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
+        lock = None
         try:
             lock = (folder / LOCK).open("wb")
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 (folder / LOCK).stat()  # gone if another process swept it before it was locked
             return folder, lock
-        except (BlockingIOError, FileNotFoundError):  # another process is sweeping it, or has
-            continue
-        except OSError:
+        except OSError as error:
+            if lock is not None:
+                lock.close()
+            if isinstance(error, BlockingIOError | FileNotFoundError):  # another process is sweeping it, or has
+                continue
             with suppress(OSError):
                 (folder / LOCK).unlink()
             return folder, None

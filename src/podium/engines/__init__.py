@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from podium.data.columns import Codes, Column
 from podium.data.errors import PodiumError
+from podium.data.read import refuse_zero_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,11 +103,11 @@ def check_engine(name: str) -> None:
 
 def check_headers(headers: Iterable[str]) -> None:
     """Refuse columns whose names podium needs, and those without one."""
+    headers = list(headers)
+    refuse_zero_bytes(headers)
     for i, name in enumerate(headers):
         if not name:
             raise PodiumError(f"column {i + 1} has no name", hint="give every column a header.")
-        if "\0" in name:
-            raise PodiumError(f"the name of the column {name!r} holds a zero byte", hint="give it another name.")
         if name in (ROW, LATEST):
             raise PodiumError(f"a column may not be called {name!r}", hint="give it another name.")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.connections import confine, file_list, name_of, place, quoted
-from podium.data.errors import PodiumError, listed
+from podium.data.errors import PodiumError, count, listed
 from podium.data.paths import Watch, check_local, exists, find_files, missing_file, regular
 from podium.data.read import (
     JSON_ENDINGS,
@@ -157,15 +157,21 @@ class DuckSource:
         check_text(first.name, self.text, header)
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         separator = separator_of(start_of(first), first)
-        for file in files:
-            check_quotes(file, separator)
+        counted = [check_quotes(file, separator) for file in files]
         raw = (
             f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
             "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
             "parallel = false)"
         )
         self.texts = True
-        return self.typed(raw, header)
+        opened = self.typed(raw, header)
+        known = [rows for rows in counted if rows is not None]
+        if len(known) == len(files) and sum(known) != self.size:
+            raise PodiumError(
+                f"{first.name} holds {count(sum(known), 'row')}, and DuckDB reads {self.size:,}",
+                hint="look for line breaks inside quotes, or use engine='memory'.",
+            )
+        return opened
 
     def typed(self, raw: str, header: Sequence[str]) -> str:
         """Texts as numbers where every cell of a column is one and none is a code such as 007."""
@@ -212,7 +218,20 @@ class DuckSource:
             for part in flattened(column, name_of(column), kind, partial(self.members, raw))
         ]
         self.allow(len(parts))
-        return self.kept(f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}")
+        selected = f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}"
+        self.refuse_mixed(selected, files[0])
+        return self.kept(selected)
+
+    def refuse_mixed(self, selected: str, first: Path) -> None:
+        """Refuse values of several kinds, which DuckDB keeps as texts: 1 and "1" would be the same."""
+        for header, kind, *_ in self.connection.execute(f"DESCRIBE {selected}").fetchall():
+            if kind == "JSON":
+                ((filled,),) = self.connection.execute(f"SELECT count({name_of(header)}) FROM ({selected})").fetchall()
+                if filled:
+                    raise PodiumError(
+                        f"{first.name}: the column {header!r} mixes several kinds of values",
+                        hint="give every row the same kind of value.",
+                    )
 
     def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:
         """What is inside a list or an object of JSON."""

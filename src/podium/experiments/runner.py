@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -96,14 +95,7 @@ def run_parallel(
     from joblib import delayed
 
     calls = [
-        delayed(run_chain_for)(
-            os.getpid() if shared else None,
-            work,
-            chain,
-            seed,
-            folder if shared else None,
-            last_before(chain, chains, folder),
-        )
+        delayed(run_chain)(work, chain, seed, folder if shared else None, last_before(chain, chains, folder))
         for chain in todo
     ]
     for results in parallel(calls):
@@ -130,14 +122,6 @@ def run_chain(
     return results
 
 
-def run_chain_for(parent: int | None, *arguments: Any) -> dict[str, Arrays]:
-    """Run a chain in a worker, which ends with the process that it works for."""
-    if parent is not None:
-        end_with(parent)
-    return run_chain(*arguments)
-
-
-@cache
 def end_with(parent: int) -> None:
     """Let this process end soon after its parent, even where that was killed and could not say so.
 
@@ -162,7 +146,8 @@ def backend(scheduler: str | None, workers: int) -> Iterator[Any]:
         raise MissingExtra("joblib", "experiments", "running on several workers") from error
     if scheduler is None:
         with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
-            yield joblib.Parallel(return_as="generator_unordered", batch_size=1)
+            ending = {"initializer": end_with, "initargs": (os.getpid(),)}
+            yield joblib.Parallel(return_as="generator_unordered", batch_size=1, **ending)
         return
     try:
         import distributed
