@@ -170,3 +170,15 @@ def test_the_container_copies_what_it_may_see() -> None:
     assert copied == allowed == {"pyproject.toml", "README.md", "LICENSE", "src"}
     assert all((ROOT / name).exists() for name in copied)
     assert PYPROJECT["project"]["readme"] in copied
+
+
+# --- security ----------------------------------------------------------------------------------------------------
+
+
+def test_every_promise_of_security_names_tests_that_exist() -> None:
+    rows = [line for line in text("SECURITY.md").split("\n") if line.startswith("| ")][1:]
+    assert len(rows) >= 10
+    for row in rows:
+        named = re.findall(r"`(tests/[^`]*)`", row)
+        assert named, row
+        assert [name for name in named if not (ROOT / name).is_file()] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,23 @@ def test_an_input_is_never_replaced(
     out, error = capsys.readouterr()
     assert out == ""
     assert error.startswith(f"podium: cannot write {html!r}: it is an input of this run")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("html", ["used_helper.py", "used_package/__init__.py", "used_package/inner.py"])
+def test_code_that_a_policy_loads_is_an_input(html: str, folder: Path, capsys: pytest.CaptureFixture[str]):
+    (folder / "used_package").mkdir()
+    (folder / "used_package" / "__init__.py").touch()
+    (folder / "used_package" / "inner.py").write_text("from used_helper import sms\n")
+    (folder / "rules.py").rename(folder / "used_helper.py")
+    policies = ["--policy", "r=used_package.inner:sms", "--policy", "c=constant:call"]
+    before = contents(folder)
+    try:
+        assert main([*COMPARE, *policies, "--overwrite", "--html", html]) == 2
+    finally:
+        for name in ("used_helper", "used_package", "used_package.inner"):
+            sys.modules.pop(name, None)
+    assert capsys.readouterr().err.startswith(f"podium: cannot write {html!r}: it is an input of this run")
     assert contents(folder) == before
 
 

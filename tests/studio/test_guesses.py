@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.data.errors import PodiumError
 from podium.studio.guesses import Facts, group, guess, is_cost
 from podium.studio.limits import Limits
 from podium.studio.reading import survey
@@ -71,3 +72,18 @@ def test_a_cost_is_known_by_its_name() -> None:
     assert is_cost("total_cost")
     assert not is_cost("costume")
     assert not is_cost(None)
+
+
+def test_lines_may_end_in_carriage_returns_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"age,action,reward\r1,a,2\r2,b,3\r")
+    assert [facts.header for facts in survey(path, LIMITS)] == ["age", "action", "reward"]
+    with pytest.raises(PodiumError, match="the file has about 3 rows; this studio takes 2"):
+        survey(path, {**LIMITS, "rows": 2})
+
+
+def test_a_number_beyond_every_float_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{{"age": {10**400}, "action": "a", "reward": 1}}\n')
+    age, *_ = survey(path, LIMITS)
+    assert (age.kind, age.low, age.high) == ("number", None, None)

@@ -33,7 +33,7 @@ from podium.command.start import INTERRUPTED
 from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
-from podium.comparison.planning import Plan
+from podium.comparison.planning import Plan, positive
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
@@ -143,6 +143,8 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis:
 
 
 def run_compare(options: argparse.Namespace) -> None:
+    if options.difference is not None:
+        positive("difference", options.difference)
     if options.html is not None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)

@@ -113,7 +113,8 @@ def file_of(spec: str) -> str:
 
 
 def load_object(module: str, name: str, what: str) -> Any:
-    """An object of a module in the current folder, or of an installed one."""
+    """An object of a module in the current folder, or of an installed one; all files that this loads are inputs."""
+    before = set(sys.modules)
     try:
         found: Any = import_module(module)
         for part in name.split("."):
@@ -124,7 +125,10 @@ def load_object(module: str, name: str, what: str) -> Any:
             f"cannot load the {what} {module}:{name}: {reason}",
             hint="write package.module:object, with a module of the current folder or an installed one.",
         ) from error
-    note_input(getattr(sys.modules.get(module), "__file__", None) or "")
+    parts = module.split(".")
+    named = {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
+    for loaded in named | (set(sys.modules) - before):
+        note_input(getattr(sys.modules.get(loaded), "__file__", None) or "")
     return found
 
 

@@ -51,7 +51,7 @@ def chosen_settings(question: Question, form: Mapping[str, Any]) -> Question:
     if baseline == "number":
         baseline = repr(number(form.get("baseline-number"), "the baseline"))
     level = number(form.get("level", "95"), "the level") / 100
-    if not 0.5 <= level < 1:
+    if not 0.5 <= level <= 0.9999:
         raise PodiumError("the level must lie between 50% and 99.99%", hint="95 is usual.")
     return replace(
         question,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -70,9 +71,10 @@ def look(header: str, column: Column) -> Facts:
         return Facts(header, "other", len(column), len(present), int(absent.sum()), first=first)
     low = high = None
     if kind == "number" and len(present):
-        numbers = present.astype(float)
-        low, high = float(numbers.min()), float(numbers.max())
-        low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
+        with suppress(OverflowError):  # a whole number beyond every float
+            ends = present.astype(float)
+            low, high = float(ends.min()), float(ends.max())
+            low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
     few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
     labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
     return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first)

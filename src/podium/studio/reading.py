@@ -40,9 +40,11 @@ def check_lines(path: Path, limits: Mapping[str, int]) -> None:
                 )
             if path.suffix in TEXT_ENDINGS:
                 text = first.decode("utf-8-sig", errors="replace")
-                refuse_columns(sum(1 for _ in next(csv.reader([text], delimiter=separator_of(text, path)), [])), limits)
+                header = csv.reader(text.splitlines(keepends=True), delimiter=separator_of(text, path))
+                refuse_columns(sum(1 for _ in next(header, [])), limits)
+        lines += first.count(b"\r") if b"\n" not in first else 0
         while chunk := file.read(CHUNK):
-            lines += chunk.count(b"\n")
+            lines += max(chunk.count(b"\n"), chunk.count(b"\r"))
     refuse_rows(lines, limits)
 
 

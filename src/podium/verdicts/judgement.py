@@ -94,12 +94,13 @@ class Judgement:
 
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
-        gap = self.difference - threshold
+        gap: Floats = self.difference - threshold
         if self.learned is not None:
             side = np.sign(self.difference)
             beyond = np.minimum(0.0, side * (self.difference - self.learned * threshold))
             gap = np.where(side * gap < 0, side * beyond, gap)
-        z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
+        with np.errstate(over="ignore"):  # a threshold far beyond all rewards
+            z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
         if self.reference is not None:
             above = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
             one_sided = (1 + above) / (1 + self.reference.shape[1]) / 2
