@@ -28,7 +28,7 @@ from kills import SIGNALS, Ended, Run, When, after, wait_for
 from pyarrow import parquet
 
 pytestmark = pytest.mark.platforms("linux")  # processes are found in /proc
-KILLS = 8  # of each signal in `make test-slow`
+KILLS = 5  # of each signal in `make test-slow`
 OLD = "<!doctype html><title>the old report</title>"
 NAMES = [number.name for number in SIGNALS]
 
@@ -297,7 +297,7 @@ def test_a_killed_studio_leaves_no_upload(run: Run, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99, 1.0])
 def test_a_studio_killed_at_any_moment_leaves_no_upload(run: Run, name: str, share: float) -> None:
-    for seconds in moments(1.5, seed=int(100 * share), count=3):
+    for seconds in moments(1.5, seed=int(100 * share), count=2):
         kill_studio(run, signal.Signals[name], rows=20_000, share=share, seconds=seconds)
 
 
@@ -321,7 +321,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_a_reproduction_killed_again_and_again_ends_with_the_same_bytes(
     run: Run, name: str, reproduced: dict[str, bytes]
 ) -> None:
-    for moment in moments(12.0, seed=len(name), count=6):
+    for moment in moments(12.0, seed=len(name), count=4):
         number = signal.Signals[name]
         ended = run.killed([*REPRODUCE, "out"], number, after(moment))
         check_end(ended, number, run)

@@ -149,7 +149,7 @@ def test_odd_logs_are_read_or_refused(ending: str, data: st.DataObject, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
-@repeat(2000)
+@repeat(800)
 @given(data=st.data())
 def test_many_odd_logs_are_read_or_refused(ending: str, data: st.DataObject, tmp_path: Path) -> None:
     check_log(ending, data.draw(ENDINGS[ending](TABLE)), tmp_path)
@@ -166,7 +166,7 @@ def test_odd_policy_files_are_compared_or_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", [POLICY, CHOICES], ids=["probabilities", "choices"])
-@repeat(1500)
+@repeat(500)
 @given(data=st.data())
 def test_many_odd_policy_files_are_compared_or_refused(
     table: dict[str, list[Any]], data: st.DataObject, tmp_path: Path
