@@ -107,12 +107,12 @@ def test_a_recording_knows_its_bounds_steps_and_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [({"episodes": 0}, "episodes must be a whole number from 1 on; it is 0"),
-     ({"horizon": 0}, "horizon must be a whole number from 1 on; it is 0")],
+    ("options", "message", "hint"),
+    [({"episodes": 0}, "episodes must be a whole number from 1 to 1,000,000; it is 0", "use episodes=100."),
+     ({"horizon": 0}, "horizon must be a whole number from 1 on; it is 0", "use 100.")],
 )  # fmt: skip
-def test_bad_recordings(options: dict[str, int], message: str) -> None:
-    refused(message, "use 100.", lambda: record("Pendulum-v1", lambda o: [0.0], **options))
+def test_bad_recordings(options: dict[str, int], message: str, hint: str) -> None:
+    refused(message, hint, lambda: record("Pendulum-v1", lambda o: [0.0], **options))
     refused(
         "a policy that is int cannot act",
         "give a function of an observation, or a model.",
