@@ -18,7 +18,7 @@ from podium.data.columns import Floats, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
 from podium.data.log import LARGEST, SMALLEST, Log
-from podium.data.owned import owned
+from podium.data.owned import Own, owned
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
@@ -32,7 +32,7 @@ CHOICES = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContinuousLog:
+class ContinuousLog(Own):
     """Logged interactions whose actions are numbers.
 
     Parameters

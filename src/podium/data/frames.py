@@ -81,6 +81,20 @@ def take_rows(states: Any, rows: Any) -> Any:
     return table[rows if isinstance(rows, slice) else rows.tolist(), :].to_native()
 
 
+def copy_of_frame(frame: Any) -> Any:
+    """A frame that shares no memory with another, nor with the arrays that an arrow table was made of."""
+    package, rows = package_of(frame), np.arange(len(frame))
+    if package == "pyarrow":
+        return frame.take(rows)
+    if package == "polars":
+        return frame[rows]
+    copy = frame.copy() if hasattr(frame, "copy") else frame.clone()
+    for i, kind in enumerate(getattr(copy, "dtypes", ()) if package == "pandas" else ()):
+        if type(kind).__name__ == "ArrowDtype":
+            copy.isetitem(i, copy.iloc[:, i].array.take(rows))
+    return copy
+
+
 def frame_to_columns(frame: Any) -> dict[str, Column]:
     """The columns of a frame by name."""
     if isinstance(frame, ColumnTable):

@@ -23,7 +23,7 @@ from podium.data.columns import (
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
-from podium.data.owned import OwnStates, own_columns, owned, sealed
+from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
 
@@ -34,7 +34,7 @@ TEXT_HINT = "correct those rows; where the values are names and not numbers, rea
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Log(CodedRows):
+class Log(Own, CodedRows):
     """Logged interactions: states, actions, rewards, and what is known of how the actions were chosen.
 
     Row order is time order unless `times` are given. Everything is checked here, once.
@@ -236,7 +236,7 @@ class Log(CodedRows):
 
     def with_action_space(self, labels: Sequence[Any]) -> Log:
         """The same log over this action space, in this order; it must hold every logged action."""
-        twin = self._copy(action_space=labels, behavior=None)
+        twin = self._copy(action_space=checked_space(labels), behavior=None)
         twin._code_actions()
         if self.behavior is not None:
             place = {label: j for j, label in enumerate(twin.action_space)}
@@ -256,7 +256,7 @@ class Log(CodedRows):
 
         `seed` is that of the folds of an estimate.
         """
-        twin = self._copy(behavior=policy)
+        twin = self._copy(behavior=owned(policy) if isinstance(policy, np.ndarray) else policy)
         twin._check_behavior(seed)
         return twin
 
