@@ -13,7 +13,7 @@ from podium.comparison.compare import compare, retold
 from podium.comparison.result import Comparison
 from podium.continuous.baselines import baseline_at
 from podium.continuous.kernels import KERNELS, rule_of_thumb
-from podium.data.arguments import SEED, checked, choice, refuse_class, text
+from podium.data.arguments import SEED, attribute, checked, choice, refuse_class, text
 from podium.data.columns import Floats, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
@@ -22,8 +22,7 @@ from podium.data.owned import Own, owned
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
-from podium.policies.drafts import Policy
-from podium.policies.forms import call
+from podium.policies.drafts import Policy, call
 
 METHODS = ("IPS", "SNIPS", "DRE", "SNDR")
 CHOICES = (
@@ -100,9 +99,9 @@ class ContinuousLog(Own):
     def chosen(self, name: str, policy: Any) -> Floats:
         """(N, d) what a policy would have done."""
         refuse_class(f"policy {name!r}", policy)
-        answer = policy
-        if hasattr(policy, "predict"):
-            answer = call(name, policy.predict, self.log.states)
+        answer, predict = policy, attribute(f"policy {name!r}", policy, "predict")
+        if predict is not None:
+            answer = call(name, predict, self.log.states)
         elif callable(policy):
             answer = call(name, policy, self.log.states)
         array = np.asarray(answer) if isinstance(answer, Real) else to_array(answer)
