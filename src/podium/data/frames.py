@@ -194,6 +194,22 @@ def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
     return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
 
 
+def apart(taken: Iterable[str], columns: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Columns beside others of a frame: one whose name is taken is called after its kind.
+
+    >>> apart(["rows"], {"new": 1, "rows": 2}, "policy")
+    {'new': 1, 'policy:rows': 2}
+    """
+    used, named = {*taken, *columns}, {}
+    for name, column in columns.items():
+        own = name
+        while own in taken or (own != name and own in used):
+            own = f"{kind}:{own}"
+        named[own] = column
+        used.add(own)
+    return named
+
+
 def rows_to_frame(rows: Sequence[Mapping[str, Any]], backend: str) -> Any:
     """Rows with the same keys as a frame; None becomes nan."""
     columns = {}

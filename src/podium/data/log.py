@@ -22,7 +22,7 @@ from podium.data.columns import (
     times_column,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
+from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
@@ -357,8 +357,7 @@ class Log(Own, CodedRows):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
-        columns: dict[str, Column] = dict(self.state_columns)
-        columns |= {self.header("action"): self.actions, self.header("reward"): self.rewards}
+        columns: dict[str, Column] = {self.header("action"): self.actions, self.header("reward"): self.rewards}
         if self.propensities is not None:
             columns[self.header("propensity")] = self.propensities
         if self.behavior is not None:
@@ -368,9 +367,8 @@ class Log(Own, CodedRows):
             columns[self.header("time")] = self.times
         if self.units is not None:
             columns[self.header("unit")] = self.units
-        return columns_to_frame(
-            {**self.columns, **{h: c for h, c in columns.items() if h not in self.columns}}, backend
-        )
+        states, roles = ({h: c for h, c in x.items() if h not in self.columns} for x in (self.state_columns, columns))
+        return columns_to_frame({**self.columns, **apart(columns, states, "state"), **roles}, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """What the JSON output says of the log."""
