@@ -69,6 +69,9 @@ class ContinuousLog(Own):
             raise PodiumError(f"actions must be numbers; their shape is {array.shape}", hint=hint)
         columns = array[:, None] if array.ndim == 1 else array
         cells = [numbers_column(c, "the actions", hint) for c in columns.T]
+        for c in cells:
+            rule = f"must lie within -{LARGEST:g} and {LARGEST:g}"
+            refuse_rows("the actions", rule, np.abs(c) > LARGEST, c, "give the actions in a larger unit.")
         object.__setattr__(self, "actions", owned(np.column_stack(cells)))
         if self.densities is not None:
             p = numbers_column(self.densities, "the densities", "a density is a number above 0.")
@@ -121,6 +124,7 @@ class ContinuousLog(Own):
         refuse_rows(f"policy {name!r}", "must choose finite numbers", bad, array[:, 0], CHOICES)
         return array
 
+    @np.errstate(over="ignore", invalid="ignore")  # a tiny bandwidth: what is not finite is refused by name
     def smoothed(self, chosen: Floats, kernel: str, bandwidth: Floats) -> Floats:
         """(N,) the density of the logged action under a policy that draws around what it chooses."""
         return np.asarray((KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1))

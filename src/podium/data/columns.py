@@ -262,6 +262,8 @@ def sort_key(label: Any) -> tuple[str, Any]:
         return ("", label)
     if isinstance(label, str | datetime):
         return (type(label).__name__, label)
+    if isinstance(label, frozenset):  # its repr follows the hashes of its texts, which change from run to run
+        return (type(label).__name__, repr(sorted(repr(sort_key(x)) for x in label)))
     return (type(label).__name__, repr(label))
 
 
