@@ -65,3 +65,14 @@ def test_the_order_of_sets_does_not_follow_their_hashes() -> None:
         for seed in ("1", "2", "3")
     }
     assert found == {f"{sort_key(frozenset(['x', 'yy', 'zzz', 4]))}\n"}
+
+
+def test_sparse_matrices_and_lazy_frames_are_no_columns() -> None:
+    import polars as pl
+    from scipy.sparse import csr_matrix
+
+    for states, hint in ((csr_matrix(np.eye(2)), "toarray"), (pl.LazyFrame({"x": [1, 2]}), "collect")):
+        with pytest.raises(PodiumError, match=f"a {type(states).__name__} is no column\n\nHint: give x.{hint}()"):
+            Log(states, ["a", "b"], [1.0, 0.0])
+    with pytest.raises(PodiumError, match="a csr_matrix is no column"):
+        podium.evaluate(Log([0, 1], ["a", "b"], [1.0, 0.0]), {"a": lambda states: csr_matrix(np.eye(2))})

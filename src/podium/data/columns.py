@@ -51,6 +51,9 @@ def to_array(values: Any) -> Column:
         raise PodiumError(f"a {type(values).__name__} is no column", hint="give a list or an array: one value per row.")
     if any(hasattr(values, name) for name in ("detach", "to_numpy", "__array__")):
         return foreign_array(values)
+    for verb in ("toarray", "collect"):  # a sparse matrix; a frame whose rows are elsewhere
+        if hasattr(values, verb):
+            raise PodiumError(f"a {type(values).__name__} is no column", hint=f"give x.{verb}(), which holds the rows.")
     values = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     kinds = {type(value) for value in values}
     if kinds and kinds <= {list, np.ndarray}:
