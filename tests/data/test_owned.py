@@ -342,3 +342,72 @@ def test_a_failing_model_is_named() -> None:
     assert isinstance(error.value.__cause__, KeyError)
     with pytest.raises(PodiumError, match="the baseline model Short must predict"):
         podium.compare(log, policies, baseline=Short())
+
+
+def arrow_logs() -> dict[str, Callable[[Any], Any]]:
+    """Logs and columns of them that hold arrow data, made of an array that the caller keeps."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    def table(x: Any) -> Any:
+        return pa.table({"x": pa.array(x), "y": pa.array(STATES[:, 1]), "action": ACTIONS, "reward": pa.array(x)})
+
+    def typed(x: Any) -> Any:
+        return pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(pa.array(x))), "y": STATES[:, 1]})
+
+    return {
+        "from_frame": lambda x: Log.from_frame(table(x)),
+        "polars": lambda x: Log.from_frame(pl.from_arrow(table(x))),
+        "rewards": lambda x: Log(STATES, ACTIONS, pa.array(x)),
+        "states": lambda x: Log(table(x).select(["x", "y"]), ACTIONS, REWARDS),
+        "pandas": lambda x: Log(typed(x), ACTIONS, REWARDS),
+        "densities": lambda x: ContinuousLog(STATES, REWARDS, REWARDS, densities=pa.array(x)),
+    }
+
+
+@pytest.mark.parametrize("form", arrow_logs())
+def test_arrow_data_that_share_memory_with_an_array_are_copied(form: str) -> None:
+    given = RNG.random(N)
+    log, same = arrow_logs()[form](given), arrow_logs()[form](given.copy())
+    given[...] = 0.5
+    for name in ("rewards", "densities"):
+        np.testing.assert_array_equal(getattr(log, name, 0), getattr(same, name, 0))
+    np.testing.assert_array_equal(first(log.states), first(same.states))
+    for header, column in getattr(log, "state_columns", {}).items():
+        np.testing.assert_array_equal(column, same.state_columns[header])
+
+
+def test_a_function_gets_a_copy_of_an_arrow_table() -> None:
+    log = arrow_logs()["states"](STATES[:, 0].copy())
+    kept = first(log.states).copy()
+
+    def writes(states: Any) -> Any:
+        memory = states.column("x").chunk(0).buffers()[1]
+        if memory.is_mutable:
+            np.frombuffer(memory)[:] = 0.0
+        return np.zeros(N, dtype=int)
+
+    podium.compare(log, {"a": writes, "b": "constant:1"})
+    np.testing.assert_array_equal(first(log.states), kept)
+
+
+def test_copies_and_unpickled_logs_cannot_be_written() -> None:
+    log = logs()["array"]()
+    assert log.distinct > 0  # cached columns travel along
+    smooth = ContinuousLog(STATES, REWARDS, REWARDS, densities=np.ones(N))
+    episode = episodes.Episode(STATES, STATES, REWARDS)
+    for given in (log, smooth, episode, log.take(np.arange(3)), log.take(slice(3))):
+        for twin in (given, copy.deepcopy(given), copy.copy(given), pickle.loads(pickle.dumps(given))):
+            for array in vars(twin).values():
+                if isinstance(array, np.ndarray):
+                    with pytest.raises(ValueError, match="WRITEABLE"):
+                        array.flags.writeable = True
+
+
+def test_arrays_of_the_caller_stay_writable() -> None:
+    states, space, chances = STATES.copy(), np.array([0, 1]), np.full((N, 2), 0.5)
+    log = Log(states, ACTIONS, REWARDS)
+    log.with_action_space(space)
+    log.with_behavior(chances)
+    assert all(array.flags.writeable for array in (states, space, chances))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.arguments import numbers, whole
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, refuse_rows
 from podium.data.log import Log
@@ -85,7 +86,8 @@ def checked_actions(feedback: Any, needed: Sequence[str]) -> tuple[NDArray[Any],
             f"{actions.shape}",
             hint="continuous actions are podium.continuous.ContinuousLog(context, action, reward, densities=pscore).",
         )
-    size = int(feedback.get("n_actions") or actions.max() + 1)
+    size = feedback.get("n_actions")
+    size = int(actions.max()) + 1 if size is None else whole(1, 2)("n_actions", size)
     refuse_rows(
         "bandit_feedback['action']", f"must lie in 0..{size - 1}", (actions < 0) | (actions >= size), actions,
         "n_actions is the size of the action space.",
@@ -138,7 +140,7 @@ def places(feedback: Mapping[str, Any]) -> NDArray[np.int64] | None:
 
 def at_place(what: str, dist: Any, rows: int, size: int, place: NDArray[np.int64] | None) -> Floats:
     """(N, A) the distribution at each row's position."""
-    array: Floats = np.asarray(dist, dtype=np.float64)
+    array: Floats = numbers(what, dist)
     array = array[:, :, None] if array.ndim == 2 else array
     if array.ndim != 3 or array.shape[:2] != (rows, size):
         raise PodiumError(

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3_files import read_policy
-from podium.data.errors import MissingExtra, PodiumError, count
+from podium.data.columns import to_array
+from podium.data.errors import MissingExtra, PodiumError, count, shown
 from podium.data.files import note_input
 from podium.data.log import Log
-from podium.policies.drafts import Draft, Policy, read_actions
+from podium.policies.drafts import Draft, Policy, call, read_actions
 
 ALGORITHMS = ("A2C", "DDPG", "DQN", "PPO", "SAC", "TD3")
 TRUSTED: set[str] = set()  # real paths of files that may run code
@@ -92,7 +93,13 @@ def read_model_choices(name: str, model: Any, log: Log) -> Draft:
             hint="compare policies with continuous actions on recorded episodes: podium.episodes.compare(episodes, "
             "policies), or podium compare STEPS --episodes.",
         )
-    chosen = np.asarray(model.predict(model_states(name, model, log), deterministic=True)[0]).reshape(-1)
+    answer = call(name, model.predict, model_states(name, model, log), deterministic=True)
+    chosen = to_array(answer[0] if isinstance(answer, tuple) else answer).reshape(-1)
+    if len(chosen) != len(log) or chosen.dtype.kind not in "iu":
+        raise PodiumError(
+            f"policy {name!r} gives {chosen.dtype} of shape {chosen.shape} for {count(len(log), 'state')}",
+            hint="predict(observations) gives (actions, state), with the number of an action per observation.",
+        )
     if log.actions.dtype.kind in "iu":
         return read_actions(name, Policy(chosen), log)
     if space.n != log.n_actions:
@@ -105,7 +112,14 @@ def read_model_choices(name: str, model: Any, log: Log) -> Draft:
 
 def model_states(name: str, model: Any, log: Log) -> NDArray[Any]:
     """The log's states as the observations that a model was trained on."""
-    shape = tuple(model.observation_space.shape)
+    space = model.observation_space
+    try:
+        shape, kind = tuple(space.shape), np.dtype(space.dtype)
+    except Exception as error:
+        raise PodiumError(
+            f"policy {name!r} has the observation space {shown(space)}, which has no shape",
+            hint="a model's observation_space is a Box or a Discrete space of Gymnasium.",
+        ) from error
     columns = list(log.state_columns.values())
     if any(column.dtype.kind not in "iufb" for column in columns):
         raise PodiumError(
@@ -121,7 +135,7 @@ def model_states(name: str, model: Any, log: Log) -> NDArray[Any]:
             f"{count(states.shape[1], 'state column')}",
             hint="choose the columns of its observations, in their order, with state=[...] or --state.",
         )
-    return states.reshape(len(states), *shape).astype(model.observation_space.dtype)
+    return states.reshape(len(states), *shape).astype(kind)
 
 
 @contextmanager

@@ -63,18 +63,25 @@ def parse_gate(text: str, names: Sequence[str]) -> Condition:
     Condition(better='new', other='current', margin=-0.02)
     """
     for found in re.finditer(">", text):
-        left, right = text[: found.start()].strip(), text[found.end() :].strip()
-        if left not in names:
+        left, right = text[: found.start()].removesuffix(" "), text[found.end() :].removeprefix(" ")
+        better = named(left, names)
+        if better is None:
             continue
-        if right in names:
-            return checked(Condition(left, right, 0.0))
-        margin = re.fullmatch(rf"(.*?)\s*([+-])\s*({NUMBER})", right)
-        if margin and margin[1] in names:
-            return checked(Condition(left, margin[1], float(margin[2] + margin[3])))
+        if (other := named(right, names)) is not None:
+            return checked(Condition(better, other, 0.0))
+        margin = re.fullmatch(rf"(.*?) ?([+-])\s*({NUMBER})\s*", right)
+        if margin and (other := named(margin[1], names)) is not None:
+            return checked(Condition(better, other, float(margin[2] + margin[3])))
     known = ", ".join(names)
     raise PodiumError(
         f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are {known}", hint=HINT
     )
+
+
+def named(text: str, names: Sequence[str]) -> str | None:
+    """The name that a text states; spaces around it matter only where they tell names apart."""
+    alike = [name for name in names if name.strip() == text.strip()]
+    return text if text in alike else alike[0] if len(alike) == 1 else None
 
 
 def checked(condition: Condition) -> Condition:

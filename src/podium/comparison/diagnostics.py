@@ -22,7 +22,7 @@ from podium.engines.rows import Rows, check_log
 from podium.estimates.estimators import ESTIMATORS
 from podium.estimates.evaluate import on_rows, rows_of
 from podium.estimates.options import Options
-from podium.outputs.display import Block, Shown, Table, number, share
+from podium.outputs.display import Block, Shown, Table, label_json, number, share
 from podium.policies import PolicySet, named_policies, policies_in
 from podium.theory.assumption import AssumptionCheck, check_assumption
 from podium.verdicts.gated import ALARM, Gates
@@ -57,9 +57,7 @@ class PairCheck:
         return {
             **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
             "rows": [dict(vars(d)) for d in self.rows],
-            "states": [
-                {**vars(d), "label": list(d.label) if isinstance(d.label, tuple) else d.label} for d in self.states
-            ],
+            "states": [{**vars(d), "label": label_json(d.label)} for d in self.states],
         }
 
 

@@ -27,7 +27,7 @@ from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
-from podium.outputs.display import Block, Shown, Table, label_text, number, share
+from podium.outputs.display import Block, Shown, Table, label_json, label_text, number, share
 from podium.policies import PolicySet
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
@@ -81,9 +81,7 @@ class Plan(Shown):
             "settings": self.settings.to_dict(),
             "difference": self.difference,
             "pairs": [dict(vars(p)) for p in self.pairs],
-            "log_more": [
-                {**vars(m), "label": list(m.label) if isinstance(m.label, tuple) else m.label} for m in self.log_more
-            ],
+            "log_more": [{**vars(m), "label": label_json(m.label)} for m in self.log_more],
             "notes": list(self.notes),
         }
 
@@ -137,6 +135,7 @@ def count_text(rows: int | None) -> str:
 # --- the arithmetic ----------------------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of pairs that the log says nothing about, or whose variance is huge
 def planning_variance(judgement: Judgement) -> Floats:
     """v (P,): the variance that falls as 1/N; inf where the log says nothing yet."""
     v = np.where(judgement.usable, judgement.std_error, np.inf) ** 2
@@ -155,6 +154,7 @@ def detectable(v: Floats, level: float, power: float) -> Floats:
     return np.asarray((ndtri((1 + level) / 2) + ndtri(power)) * np.sqrt(v))
 
 
+@np.errstate(over="ignore")  # more rows than can be counted
 def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
     """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
     exact = rows * (detectable(v, level, power) / difference) ** 2

@@ -13,7 +13,7 @@ from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact, fact_dict
-from podium.data.frames import rows_to_frame
+from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import keep_fields
 from podium.data.scan import ScannedLog
@@ -261,8 +261,10 @@ class Comparison(Shown):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The ranking as a frame: one row per policy, best first."""
-        rows = self.to_dict()["policies"]
-        flat = [{k: v for k, v in row.items() if k != "estimates"} | row["estimates"] for row in rows]
+        flat = []
+        for row in self.to_dict()["policies"]:
+            estimates = row.pop("estimates")
+            flat.append(row | apart(row, estimates, "estimator"))
         return rows_to_frame(flat, backend)
 
     def header(self) -> list[str]:

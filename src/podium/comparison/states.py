@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,7 +13,7 @@ import numpy as np
 from podium.data.arguments import checked, numbers, real
 from podium.data.columns import Floats, group_sums, to_array
 from podium.data.errors import PodiumError
-from podium.data.frames import columns_to_frame
+from podium.data.frames import apart, columns_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
 from podium.data.scan import ScannedLog
@@ -23,7 +24,7 @@ from podium.estimates.methods import prepare
 from podium.estimates.moments import GroupSums
 from podium.estimates.options import Options
 from podium.estimates.results import TIE
-from podium.outputs.display import Block, Shown, Table, label_text, number, share
+from podium.outputs.display import Block, Shown, Table, label_json, label_text, number, share
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 
@@ -54,14 +55,14 @@ class StateComparison(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         names = self.log.state_columns
-        keys = [" > ".join(pair) for pair in self.pairs]
+        keys = pair_keys(self.pairs)
         return {
             "podium": VERSION,
             "log": self.log.to_dict(),
             "settings": fresh(self.settings),
             "states": [
                 {
-                    "state": dict(zip(names, state, strict=True)) if len(names) > 1 else state,
+                    "state": dict(zip(names, label_json(state), strict=True)) if len(names) > 1 else label_json(state),
                     "rows": int(self.rows[i]),
                     "values": dict(zip(self.policies, self.values[i].tolist(), strict=True)),
                     "signs": dict(zip(keys, self.signs[i].astype(int).tolist(), strict=True)),
@@ -78,12 +79,15 @@ class StateComparison(Shown):
         }
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """One row per state: its columns, the rows kept, and a column per policy."""
+        """One row per state: its columns, the rows kept, and a column per policy.
+
+        Where names collide, a state column becomes "state:rows" and a policy's "policy:x".
+        """
         names = list(self.log.state_columns)
         rows = [state if len(names) > 1 else (state,) for state in self.states]
-        columns = {name: to_array([row[j] for row in rows]) for j, name in enumerate(names)}
+        columns = apart(["rows"], {x: to_array([row[j] for row in rows]) for j, x in enumerate(names)}, "state")
         columns["rows"] = self.rows.astype(np.int64)
-        columns |= {name: self.values[:, k] for k, name in enumerate(self.policies)}
+        columns |= apart(columns, {name: self.values[:, k] for k, name in enumerate(self.policies)}, "policy")
         return columns_to_frame(columns, backend)
 
     def summary_table(self) -> Table:
@@ -211,6 +215,16 @@ def gaps_of(corrections: Floats, i: Any, j: Any, tie: float) -> Floats:
     gaps: Floats = corrections[:, i] - corrections[:, j]
     gaps[np.abs(gaps) <= tie * np.abs(corrections).max(axis=1, keepdims=True)] = 0.0
     return gaps
+
+
+def pair_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """What the JSON output calls pairs: "a > b"; the names in quotes where two pairs would be called the same.
+
+    >>> pair_keys([("a", "b > c"), ("a > b", "c"), ("a", "c")])
+    ["'a' > 'b > c'", "'a > b' > 'c'", 'a > c']
+    """
+    keys = Counter(" > ".join(pair) for pair in pairs)
+    return [" > ".join(pair if keys[" > ".join(pair)] == 1 else map(repr, pair)) for pair in pairs]
 
 
 def refuse_ratios(method: Estimator) -> None:

@@ -13,17 +13,16 @@ from podium.comparison.compare import compare, retold
 from podium.comparison.result import Comparison
 from podium.continuous.baselines import baseline_at
 from podium.continuous.kernels import KERNELS, rule_of_thumb
-from podium.data.arguments import SEED, checked, choice, refuse_class, text
+from podium.data.arguments import SEED, attribute, checked, choice, refuse_class, text
 from podium.data.columns import Floats, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
 from podium.data.log import LARGEST, SMALLEST, Log
-from podium.data.owned import owned
+from podium.data.owned import Own, owned
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
-from podium.policies.drafts import Policy
-from podium.policies.forms import call
+from podium.policies.drafts import Policy, call
 
 METHODS = ("IPS", "SNIPS", "DRE", "SNDR")
 CHOICES = (
@@ -32,7 +31,7 @@ CHOICES = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContinuousLog:
+class ContinuousLog(Own):
     """Logged interactions whose actions are numbers.
 
     Parameters
@@ -70,6 +69,9 @@ class ContinuousLog:
             raise PodiumError(f"actions must be numbers; their shape is {array.shape}", hint=hint)
         columns = array[:, None] if array.ndim == 1 else array
         cells = [numbers_column(c, "the actions", hint) for c in columns.T]
+        for c in cells:
+            rule = f"must lie within -{LARGEST:g} and {LARGEST:g}"
+            refuse_rows("the actions", rule, np.abs(c) > LARGEST, c, "give the actions in a larger unit.")
         object.__setattr__(self, "actions", owned(np.column_stack(cells)))
         if self.densities is not None:
             p = numbers_column(self.densities, "the densities", "a density is a number above 0.")
@@ -100,9 +102,9 @@ class ContinuousLog:
     def chosen(self, name: str, policy: Any) -> Floats:
         """(N, d) what a policy would have done."""
         refuse_class(f"policy {name!r}", policy)
-        answer = policy
-        if hasattr(policy, "predict"):
-            answer = call(name, policy.predict, self.log.states)
+        answer, predict = policy, attribute(f"policy {name!r}", policy, "predict")
+        if predict is not None:
+            answer = call(name, predict, self.log.states)
         elif callable(policy):
             answer = call(name, policy, self.log.states)
         array = np.asarray(answer) if isinstance(answer, Real) else to_array(answer)
@@ -122,6 +124,7 @@ class ContinuousLog:
         refuse_rows(f"policy {name!r}", "must choose finite numbers", bad, array[:, 0], CHOICES)
         return array
 
+    @np.errstate(over="ignore", invalid="ignore")  # a tiny bandwidth: what is not finite is refused by name
     def smoothed(self, chosen: Floats, kernel: str, bandwidth: Floats) -> Floats:
         """(N,) the density of the logged action under a policy that draws around what it chooses."""
         return np.asarray((KERNELS[kernel]((self.actions - chosen) / bandwidth) / bandwidth).prod(axis=1))

@@ -202,3 +202,16 @@ def refuse_class(what: str, thing: Any) -> None:
             f"{what} is the class {thing.__name__}, not an instance of it",
             hint=f"write {thing.__name__}(...); a policy's model must have been fitted, too.",
         )
+
+
+def attribute(what: str, thing: Any, name: str, default: Any = None) -> Any:
+    """An attribute of a user's object, or the default; what a property raises is told with the object's name."""
+    try:
+        return getattr(thing, name, default)
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PodiumError(
+            f"{what}: its attribute {name!r} cannot be read: {type(error).__name__}: {error}",
+            hint=f"mend {name!r} of {type(thing).__name__}, or give a function of the states.",
+        ) from error

@@ -24,6 +24,19 @@ FILL_HINT = "fill the gaps or drop those rows before comparing."
 INT64 = range(-(2**63), 2**63)
 
 
+def foreign_array(values: Any) -> Column:
+    """The array that an object of another library stands for; a torch tensor leaves its graph and its device."""
+    try:
+        if hasattr(values, "detach"):
+            return np.asarray(values.detach().cpu().numpy())
+        return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    except Exception as error:
+        raise PodiumError(
+            f"a {type(values).__name__} cannot be read as an array: {type(error).__name__}: {error}",
+            hint="give a list or a NumPy array: one value per row.",
+        ) from error
+
+
 def to_array(values: Any) -> Column:
     """Any sequence as an array (N,) or (N, d); a list of tuples or of mixed kinds stays as it is."""
     if isinstance(values, np.ma.MaskedArray):
@@ -36,10 +49,11 @@ def to_array(values: Any) -> Column:
         return np.asarray(values)  # a subclass may do its own arithmetic
     if isinstance(values, set | frozenset | Mapping):
         raise PodiumError(f"a {type(values).__name__} is no column", hint="give a list or an array: one value per row.")
-    if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy())
-    if hasattr(values, "__array__"):
-        return np.asarray(values)
+    if any(hasattr(values, name) for name in ("detach", "to_numpy", "__array__")):
+        return foreign_array(values)
+    for verb in ("toarray", "collect"):  # a sparse matrix; a frame whose rows are elsewhere
+        if hasattr(values, verb):
+            raise PodiumError(f"a {type(values).__name__} is no column", hint=f"give x.{verb}(), which holds the rows.")
     values = list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     kinds = {type(value) for value in values}
     if kinds and kinds <= {list, np.ndarray}:
@@ -251,6 +265,8 @@ def sort_key(label: Any) -> tuple[str, Any]:
         return ("", label)
     if isinstance(label, str | datetime):
         return (type(label).__name__, label)
+    if isinstance(label, frozenset):  # its repr follows the hashes of its texts, which change from run to run
+        return (type(label).__name__, repr(sorted(repr(sort_key(x)) for x in label)))
     return (type(label).__name__, repr(label))
 
 

@@ -81,6 +81,20 @@ def take_rows(states: Any, rows: Any) -> Any:
     return table[rows if isinstance(rows, slice) else rows.tolist(), :].to_native()
 
 
+def copy_of_frame(frame: Any) -> Any:
+    """A frame that shares no memory with another, nor with the arrays that an arrow table was made of."""
+    package, rows = package_of(frame), np.arange(len(frame))
+    if package == "pyarrow":
+        return frame.take(rows)
+    if package == "polars":
+        return frame[rows]
+    copy = frame.copy() if hasattr(frame, "copy") else frame.clone()
+    for i, kind in enumerate(getattr(copy, "dtypes", ()) if package == "pandas" else ()):
+        if type(kind).__name__ == "ArrowDtype":
+            copy.isetitem(i, copy.iloc[:, i].array.take(rows))
+    return copy
+
+
 def frame_to_columns(frame: Any) -> dict[str, Column]:
     """The columns of a frame by name."""
     if isinstance(frame, ColumnTable):
@@ -178,6 +192,22 @@ def columns_to_frame(columns: Mapping[str, Column], backend: str) -> Any:
 
     lists = {name: same_kind(column.tolist()) if column.dtype == object else column for name, column in columns.items()}
     return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def apart(taken: Iterable[str], columns: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Columns beside others of a frame: one whose name is taken is called after its kind.
+
+    >>> apart(["rows"], {"new": 1, "rows": 2}, "policy")
+    {'new': 1, 'policy:rows': 2}
+    """
+    used, named = {*taken, *columns}, {}
+    for name, column in columns.items():
+        own = name
+        while own in taken or (own != name and own in used):
+            own = f"{kind}:{own}"
+        named[own] = column
+        used.add(own)
+    return named
 
 
 def rows_to_frame(rows: Sequence[Mapping[str, Any]], backend: str) -> Any:

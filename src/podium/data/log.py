@@ -22,8 +22,8 @@ from podium.data.columns import (
     times_column,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
-from podium.data.owned import OwnStates, own_columns, owned, sealed
+from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
+from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
 
@@ -34,7 +34,7 @@ TEXT_HINT = "correct those rows; where the values are names and not numbers, rea
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Log(CodedRows):
+class Log(Own, CodedRows):
     """Logged interactions: states, actions, rewards, and what is known of how the actions were chosen.
 
     Row order is time order unless `times` are given. Everything is checked here, once.
@@ -236,7 +236,7 @@ class Log(CodedRows):
 
     def with_action_space(self, labels: Sequence[Any]) -> Log:
         """The same log over this action space, in this order; it must hold every logged action."""
-        twin = self._copy(action_space=labels, behavior=None)
+        twin = self._copy(action_space=checked_space(labels), behavior=None)
         twin._code_actions()
         if self.behavior is not None:
             place = {label: j for j, label in enumerate(twin.action_space)}
@@ -256,7 +256,7 @@ class Log(CodedRows):
 
         `seed` is that of the folds of an estimate.
         """
-        twin = self._copy(behavior=policy)
+        twin = self._copy(behavior=owned(policy) if isinstance(policy, np.ndarray) else policy)
         twin._check_behavior(seed)
         return twin
 
@@ -357,8 +357,7 @@ class Log(CodedRows):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
-        columns: dict[str, Column] = dict(self.state_columns)
-        columns |= {self.header("action"): self.actions, self.header("reward"): self.rewards}
+        columns: dict[str, Column] = {self.header("action"): self.actions, self.header("reward"): self.rewards}
         if self.propensities is not None:
             columns[self.header("propensity")] = self.propensities
         if self.behavior is not None:
@@ -368,9 +367,8 @@ class Log(CodedRows):
             columns[self.header("time")] = self.times
         if self.units is not None:
             columns[self.header("unit")] = self.units
-        return columns_to_frame(
-            {**self.columns, **{h: c for h, c in columns.items() if h not in self.columns}}, backend
-        )
+        states, roles = ({h: c for h, c in x.items() if h not in self.columns} for x in (self.state_columns, columns))
+        return columns_to_frame({**self.columns, **apart(columns, states, "state"), **roles}, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """What the JSON output says of the log."""

@@ -13,9 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.frames import ColumnTable, columns_to_frame, is_frame, package_of
-
-IMMUTABLE = ("pyarrow", "polars")  # packages whose buffers nobody writes into
+from podium.data.frames import ColumnTable, columns_to_frame, copy_of_frame, is_frame
 
 
 def owned(array: NDArray[Any]) -> NDArray[Any]:
@@ -35,11 +33,16 @@ def owned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written."""
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
+    """An array that podium has just made, as a view that its holder cannot make writable again.
+
+    >>> sealed(np.zeros(2)).flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    if array.base is not None:
+        return owned(array)
+    array.flags.writeable = False
+    return array.view()
 
 
 def is_owned(array: NDArray[Any]) -> bool:
@@ -51,7 +54,7 @@ def is_owned(array: NDArray[Any]) -> bool:
         if base.flags.writeable:
             return False
         base = base.base
-    return base is None or isinstance(base, bytes) or package_of(base) in IMMUTABLE
+    return base is None  # arrow and polars may share memory with the caller's arrays, and that of bytes can be unlocked
 
 
 class Fixed(dict[Any, Any]):
@@ -101,8 +104,7 @@ def lent(given: Any) -> Any:
     if isinstance(given, ColumnTable):
         return columns_to_frame(given.columns, "pandas")
     if is_frame(given):
-        package = package_of(given)
-        return given if package == "pyarrow" else given.clone() if package == "polars" else given.copy()
+        return copy_of_frame(given)
     return given.copy() if isinstance(given, np.ndarray) else given
 
 
@@ -127,4 +129,12 @@ class OwnStates:
         return states if isinstance(states, np.ndarray | ColumnTable) else lent(states)
 
     def __set__(self, log: Any, states: Any) -> None:
-        vars(log)["states"] = sealed(states) if isinstance(states, np.ndarray) else states
+        vars(log)["states"] = states
+
+
+class Own:
+    """A frozen dataclass whose arrays are read-only after unpickling and copying, too."""
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, sealed(value) if isinstance(value, np.ndarray) else value)

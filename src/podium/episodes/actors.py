@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, load_model
-from podium.data.arguments import refuse_class
-from podium.data.columns import Floats
+from podium.data.arguments import attribute, refuse_class
+from podium.data.columns import Floats, foreign_array
 from podium.data.errors import PodiumError, count, listed
 from podium.data.facts import Fact
 from podium.data.owned import ask
@@ -60,10 +60,7 @@ class Actor:
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Floats:
         try:
-            answer = ask(function, *arguments)
-            if hasattr(answer, "detach"):  # a torch tensor
-                answer = answer.detach().cpu().numpy()
-            return np.array(answer, dtype=np.float64)  # a copy: the function may write into its answer again
+            return numbers_of(ask(function, *arguments))
         except PodiumError:
             raise
         except (Exception, SystemExit) as error:
@@ -79,10 +76,11 @@ def as_actor(name: str, policy: Any) -> Actor:
     refuse_class(f"policy {name!r}", policy)
     if isinstance(policy, str):
         policy = load_spec(policy)
-    density = getattr(policy, "log_prob", None)
-    space = getattr(policy, "action_space", None)
+    density, space, predict = (
+        attribute(f"policy {name!r}", policy, part) for part in ("log_prob", "action_space", "predict")
+    )
     bounds = None if space is None or is_discrete(space) else bounds_of(space)
-    if hasattr(policy, "predict"):
+    if predict is not None:
         if is_discrete(space) and density is None:
             bounds_of(space)  # says that the proxy is for continuous actions
         return Actor(name, batch_predict(policy), density, bounds)
@@ -193,7 +191,7 @@ class Answers:
                 hint="give its most likely action, or log_prob(observations, actions).",
             )
         try:
-            batch = np.array(ask(self.function, observations), dtype=np.float64)
+            batch = numbers_of(ask(self.function, observations))
         except Exception:
             if single is None:
                 raise
@@ -204,7 +202,7 @@ class Answers:
 
     def each(self, observations: NDArray[Any], width: int) -> Floats:
         """Its answers to one observation after the other; what it returned before may be written again."""
-        return np.stack([np.array(ask(self.function, o), dtype=np.float64).reshape(width) for o in observations])
+        return np.stack([numbers_of(ask(self.function, o)).reshape(width) for o in observations])
 
     def one_by_one(self, observations: NDArray[Any], width: int) -> Floats | None:
         """Its answers to single observations; None where it takes none."""
@@ -212,6 +210,16 @@ class Answers:
             return self.each(observations, width)
         except Exception:
             return None
+
+
+def array_of(answer: Any) -> NDArray[Any]:
+    """What a policy answers, as an array."""
+    return foreign_array(answer) if hasattr(answer, "detach") else np.asarray(answer)
+
+
+def numbers_of(answer: Any) -> Floats:
+    """A copy of an answer as numbers: the function may write into it again."""
+    return np.array(array_of(answer), dtype=np.float64)
 
 
 def same(a: Floats, b: Floats | None) -> bool:

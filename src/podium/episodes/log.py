@@ -18,7 +18,7 @@ from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, Unavailable, count, listed, show_value, shown
 from podium.data.facts import Fact
 from podium.data.log import AGREE
-from podium.data.owned import sealed
+from podium.data.owned import Own, sealed
 from podium.episodes.actors import Actor, as_actor, check_names, who_acted
 from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.interactions import Interactions, as_interactions, without_steps
@@ -33,7 +33,7 @@ PROBABILITIES = ("auto", "proxy", "density")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EpisodeLog:
+class EpisodeLog(Own):
     """Recorded episodes, checked once; the parameters are those of `compare`."""
 
     episodes: Any

@@ -14,7 +14,7 @@ from podium.data.arguments import optional, text
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, count, show_value, shown
 from podium.data.log import AGREE
-from podium.data.owned import owned
+from podium.data.owned import Own, owned
 from podium.episodes.bounds import Bounds, bounds_of
 
 PARTS = ("observations", "actions", "rewards")
@@ -23,7 +23,7 @@ FORMS = "give Episode(observations, actions, rewards), a mapping or an object wi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Episode:
+class Episode(Own):
     """One recorded episode of T steps.
 
     Parameters

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, seeded
-from podium.data.arguments import SEED, checked, flag, optional, refuse_class, text, whole
+from podium.data.arguments import SEED, attribute, checked, flag, optional, refuse_class, text, whole
 from podium.data.errors import MissingExtra, PodiumError, shown
 from podium.data.owned import ask
-from podium.episodes.actors import batch_predict, load_spec
+from podium.episodes.actors import array_of, batch_predict, load_spec
 from podium.episodes.bounds import bounds_of
 from podium.episodes.recordings import Episode, check_steps
 
@@ -106,12 +106,12 @@ def answer_of(act: Callable[[NDArray[Any]], NDArray[Any]], observation: Any, sha
 def single_action(policy: Any, deterministic: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """The policy on one observation."""
     refuse_class("the policy", policy)
-    if hasattr(policy, "predict"):
+    if attribute("the policy", policy, "predict") is not None:
         predict = batch_predict(policy, deterministic)
-        return lambda observation: np.asarray(predict(np.asarray(observation)[None], 0))[0]
+        return lambda observation: array_of(predict(np.asarray(observation)[None], 0))[0]
     if not callable(policy):
         raise PodiumError(
             f"a policy that is {type(policy).__name__} cannot act",
             hint="give a function of an observation, or a model.",
         )
-    return lambda observation: np.asarray(policy(observation))
+    return lambda observation: array_of(policy(observation))

@@ -83,6 +83,8 @@ def from_array(values: Any, log: Log, rows: Codes) -> BaselineRows:
     if array.shape == (len(log),):
         return BaselineRows(numbers_column(array, "the baseline", "give a finite number per row.")[rows])
     if array.shape == (len(log), log.n_actions):
+        if array.dtype.kind not in "iufbO":
+            raise PodiumError(f"the baseline must hold numbers; it holds {array.dtype}", hint=f"a baseline is {NAMES}.")
         matrix = array.astype(np.float64)[rows]
         if not np.isfinite(matrix).all():
             raise PodiumError("the baseline must be finite", hint="replace nan and inf by numbers.")

@@ -242,6 +242,7 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
     'SwitchDR:5'
     """
     if isinstance(name, Estimator):
+        refuse_name(name, others)
         return name
     if not isinstance(name, str):
         hint = "the estimators are " + ", ".join(n.partition(":")[0] for n in FAMILY) + "."
@@ -263,6 +264,19 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
         raise PodiumError(f"unknown estimator {name!r}", hint=f"{name} is {ELSEWHERE[head]} here.")
     known = (*others, *(n.partition(":")[0] for n in FAMILY))
     raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(known) + ".")
+
+
+def refuse_name(own: Estimator, others: tuple[str, ...]) -> None:
+    """Raise if a method that was made by hand has the name of another, under which results would show it."""
+    try:
+        known = None if plain_name(own.name) in map(plain_name, others) else find_estimator(own.name)
+    except PodiumError:  # nobody else has this name
+        return
+    if own != known:
+        raise PodiumError(
+            f"the estimator {own.name!r} is not the method of that name",
+            hint="give it a name of its own: dataclasses.replace(estimator, name='mine').",
+        )
 
 
 def plain_name(name: str) -> str:
@@ -292,7 +306,8 @@ def find_estimators(names: Any, *, episodes: bool = False) -> list[Estimator]:
                     f"{e.name} needs episodes with the probability of every step, and this log has rows",
                     hint="use podium.episodes.evaluate, or podium evaluate --episodes on a file of steps.",
                 )
-            found[e.name] = e
+            if found.setdefault(e.name, e) != e:
+                raise PodiumError(f"two estimators are named {e.name!r}", hint="give each a name of its own.")
     return list(found.values())
 
 

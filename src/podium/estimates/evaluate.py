@@ -11,7 +11,7 @@ import numpy as np
 from podium.data.arguments import checked, real
 from podium.data.errors import PodiumError, listed, shown
 from podium.data.facts import Fact
-from podium.data.frames import rows_to_frame
+from podium.data.frames import apart, rows_to_frame
 from podium.data.owned import fresh
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
@@ -71,7 +71,9 @@ class Estimates(Shown):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per policy, one column per method."""
-        return rows_to_frame([{"policy": name, **self.values[name]} for name in self.policies], backend)
+        return rows_to_frame(
+            [{"policy": name, **apart(["policy"], self.values[name], "estimator")} for name in self.policies], backend
+        )
 
     def table(self) -> Table:
         methods = list(self.settings["estimators"])

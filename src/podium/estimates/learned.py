@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, group_sums
+from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, group_sums, to_array
 from podium.data.errors import BaselineRefused, PodiumError
 from podium.data.log import Log
 from podium.data.owned import ask
@@ -162,7 +162,7 @@ def fit(model: Any, inputs: Floats, rewards: Floats) -> None:
 
 def predict(model: Any, inputs: Floats) -> Floats:
     """(n,) what a baseline model predicts, checked."""
-    answer = np.asarray(asked_of(model, "predict", inputs))
+    answer = to_array(asked_of(model, "predict", inputs))
     if answer.size != len(inputs) or answer.dtype.kind not in "iufb":
         raise PodiumError(
             f"the baseline model {type(model).__name__} must predict {len(inputs)} numbers; it gave "

@@ -10,6 +10,7 @@ from math import floor, log10
 from typing import Any, TypeAlias
 
 from podium.data.arguments import checked, flag, whole
+from podium.data.columns import plain, sort_key
 from podium.data.owned import keep_fields
 from podium.outputs.markup import Markup, join, tag, visible
 
@@ -170,6 +171,26 @@ def label_text(label: Any) -> str:
     """
     parts = label if isinstance(label, tuple) else (label,)
     return ", ".join(f"{x:g}" if isinstance(x, float) else str(x) for x in parts)
+
+
+def label_json(label: Any) -> Any:
+    """An action or a state as JSON holds it: numbers and texts as they are, several columns as a list, times in ISO
+    8601, and all else as text.
+
+    >>> from datetime import date
+    >>> label_json((65, date(2024, 5, 1), b"x")), label_json(frozenset("ba"))
+    ([65, '2024-05-01', 'x'], ['a', 'b'])
+    """
+    label = plain(label)
+    if isinstance(label, tuple | list):
+        return [label_json(x) for x in label]
+    if isinstance(label, set | frozenset):
+        return sorted(map(label_json, label), key=sort_key)
+    if isinstance(label, bytes):
+        return label.decode(errors="backslashreplace")
+    if label is None or isinstance(label, str | bool | int | float):
+        return label
+    return label.isoformat() if hasattr(label, "isoformat") else str(label)
 
 
 def shorten(text: str, most: int = 48) -> str:

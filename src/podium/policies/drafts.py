@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from podium.data.columns import (
 from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value, shown
 from podium.data.frames import frame_to_columns, is_frame
 from podium.data.log import AGREE, Log
-from podium.data.owned import owned
+from podium.data.owned import ask, lent, owned
 
 KINDS = (
     "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "logged",
@@ -205,3 +206,34 @@ def check_sums(what: str, matrix: Floats, labels: tuple[Any, ...]) -> None:
     total = matrix.sum(axis=1)
     hint = f"its actions are {listed(labels)}; declare scores with podium.Policy(x, proxy=True)."
     refuse_rows(what, "must be 1 within 1e-6", np.abs(total - 1) > AGREE, total, hint)
+
+
+def call(name: str, function: Callable[..., Any], states: Any, **options: Any) -> Any:
+    """A user's function on the states; what it raises is told with the policy's name, and so is an answer of another
+    library that cannot be read."""
+    try:
+        answer = ask(function, states, **options)
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PodiumError(
+            f"policy {name!r} failed on the log's states: {type(error).__name__}: {error}",
+            hint=f"it was called with {describe_states(lent(states))}.",
+        ) from error
+    if answer is None or isinstance(answer, Real | str | tuple | set | frozenset | Mapping) or is_frame(answer):
+        return answer
+    try:
+        return to_array(answer)
+    except Exception as error:
+        said = error.message if isinstance(error, PodiumError) else f"{type(error).__name__}: {error}"
+        raise PodiumError(
+            f"policy {name!r} gave an answer that cannot be read: {said}",
+            hint="it gives one action or one row of probabilities per state, as a list or an array.",
+        ) from error
+
+
+def describe_states(states: Any) -> str:
+    shape = " x ".join(map(str, states.shape))
+    if isinstance(states, np.ndarray):
+        return f"an array of {shape} states"
+    return f"a frame of {shape} with the columns " + ", ".join(map(str, list(frame_to_columns(states))))

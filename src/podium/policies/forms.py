@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from podium.adapters.sb3 import read_model_choices
-from podium.data.arguments import refuse_class
+from podium.data.arguments import attribute, refuse_class
 from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
-from podium.data.errors import PodiumError, listed, show_value
-from podium.data.frames import columns_to_frame, frame_to_columns, is_frame
+from podium.data.errors import PodiumError, listed, show_value, shown
+from podium.data.frames import columns_to_frame, is_frame
 from podium.data.log import Log
-from podium.data.owned import ask, lent
 from podium.data.roles import available
-from podium.policies.drafts import Draft, Policy, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.drafts import Draft, Policy, call, check_draft, probabilities, read_actions, read_distribution
 from podium.policies.specs import parse_spec
 from podium.policies.sql import chosen_actions
 from podium.policies.tables import read_table
@@ -42,13 +41,14 @@ def guess_kind(name: str, source: Any) -> str:
     refuse_class(f"policy {name!r}", source)
     if is_frame(source) or isinstance(source, Mapping):
         return "table"
-    if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "to_numpy"):
-        array = to_array(source)
+    what = f"policy {name!r}"
+    given = isinstance(source, np.ndarray | list | tuple) or attribute(what, source, "to_numpy") is not None
+    if given and (array := to_array(source)).ndim > 0:
         if array.ndim == 2:
             return "distribution"
         fractions = array.dtype.kind == "f" or (array.dtype == object and any(map(is_fraction, array)))
         return "probabilities" if fractions else "actions"
-    if hasattr(source, "predict_proba") or hasattr(source, "predict"):
+    if any(attribute(what, source, verb) is not None for verb in ("predict_proba", "predict")):
         return "model"
     if callable(source):
         return "callable"
@@ -103,47 +103,68 @@ def read_callable(name: str, policy: Policy, log: Log) -> Draft:
 
 
 def read_model(name: str, policy: Policy, log: Log) -> Draft:
-    model = policy.source
-    refuse_class(f"policy {name!r}", model)
-    if not hasattr(model, "predict_proba") and not hasattr(model, "predict"):
+    model, what = policy.source, f"policy {name!r}"
+    refuse_class(what, model)
+    chances, choices = (attribute(what, model, verb) for verb in ("predict_proba", "predict"))
+    if chances is None and choices is None:
         raise PodiumError(
-            f"policy {name!r} is no model: {type(model).__name__} has neither predict_proba nor predict",
+            f"{what} is no model: {type(model).__name__} has neither predict_proba nor predict",
             hint="say what it is with podium.Policy(x, kind=...).",
         )
-    if hasattr(model, "action_space") and hasattr(model, "observation_space"):
+    if all(attribute(what, model, space, ...) is not ... for space in ("action_space", "observation_space")):
         return read_model_choices(name, model, log)
-    if is_regressor(model):
+    if is_regressor(name, model):
         raise PodiumError(
-            f"policy {name!r}: {type(model).__name__} predicts numbers, not actions",
+            f"{what}: {type(model).__name__} predicts numbers, not actions",
             hint="give a classifier whose classes are the actions; a model of the rewards is a baseline.",
         )
-    states = model_states(model, log)
-    if hasattr(model, "predict_proba"):
-        matrix = probabilities(call(name, model.predict_proba, states), f"policy {name!r}", 2, policy.proxy)
-        labels = tuple(plain(x) for x in getattr(model, "classes_", log.action_space))
+    states = model_states(name, model, log)
+    if chances is not None:
+        matrix = probabilities(call(name, chances, states), what, 2, policy.proxy)
+        labels = model_classes(name, model, log)
         if matrix.shape[1] != len(labels):
             raise PodiumError(
-                f"policy {name!r}: predict_proba gives {matrix.shape[1]} columns for {len(labels)} actions",
+                f"{what}: predict_proba gives {matrix.shape[1]} columns for {len(labels)} actions",
                 hint="give the model a `classes_` attribute that names its columns.",
             )
         return Draft("model", labels=labels, matrix=matrix, proxy=policy.proxy)
-    answer = call(name, model.predict, states)
+    answer = call(name, choices, states)
     answer = answer[0] if isinstance(answer, tuple) else answer  # (actions, hidden state)
     return read_actions(name, Policy(answer), log)
 
 
-def is_regressor(model: Any) -> bool:
+def model_classes(name: str, model: Any, log: Log) -> tuple[Any, ...]:
+    """The actions that the columns of a classifier's probabilities belong to."""
+    classes = attribute(f"policy {name!r}", model, "classes_", log.action_space)
+    try:
+        labels = tuple(plain(x) for x in classes)
+        hash(labels)
+    except Exception as error:
+        raise PodiumError(
+            f"policy {name!r}: its classes_ must name an action per column; it is {shown(classes)}",
+            hint="`classes_` is a list of actions in the order of the columns of predict_proba.",
+        ) from error
+    return labels
+
+
+def is_regressor(name: str, model: Any) -> bool:
     """Whether a scikit-learn model says of itself that it predicts numbers."""
-    tags = getattr(model, "__sklearn_tags__", None)
-    return tags is not None and getattr(tags(), "estimator_type", None) == "regressor"
+    tags = attribute(f"policy {name!r}", model, "__sklearn_tags__")
+    try:
+        return tags is not None and getattr(tags(), "estimator_type", None) == "regressor"
+    except Exception as error:
+        raise PodiumError(
+            f"policy {name!r}: its __sklearn_tags__ failed: {type(error).__name__}: {error}",
+            hint=f"mend {type(model).__name__}, or give its predict_proba as a function of the states.",
+        ) from error
 
 
-def model_states(model: Any, log: Log) -> Any:
+def model_states(name: str, model: Any, log: Log) -> Any:
     """The states as a scikit-learn model was fitted on them: a table, even of one column, by name if it has names."""
-    states = log.states
-    if not hasattr(model, "n_features_in_"):
+    states, what = log.states, f"policy {name!r}"
+    if attribute(what, model, "n_features_in_") is None:
         return states
-    names = getattr(model, "feature_names_in_", None)
+    names = attribute(what, model, "feature_names_in_")
     if names is not None and all(h in log.state_columns for h in names):
         return columns_to_frame({h: log.state_columns[h] for h in names}, "pandas")
     if is_frame(states) and names is None:
@@ -196,23 +217,3 @@ READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "logged": read_logged,
     "sql": read_sql,
 }
-
-
-def call(name: str, function: Callable[[Any], Any], states: Any) -> Any:
-    """A user's function on the states; what it raises is told with the policy's name."""
-    try:
-        return ask(function, states)
-    except PodiumError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PodiumError(
-            f"policy {name!r} failed on the log's states: {type(error).__name__}: {error}",
-            hint=f"it was called with {describe_states(lent(states))}.",
-        ) from error
-
-
-def describe_states(states: Any) -> str:
-    shape = " x ".join(map(str, states.shape))
-    if isinstance(states, np.ndarray):
-        return f"an array of {shape} states"
-    return f"a frame of {shape} with the columns " + ", ".join(map(str, list(frame_to_columns(states))))

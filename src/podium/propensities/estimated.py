@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import SEED, checked, numbers, one_of, optional, refuse_class, text, whole
-from podium.data.columns import Codes, Floats, factorize, first_rows
+from podium.data.arguments import SEED, attribute, checked, numbers, one_of, optional, refuse_class, text, whole
+from podium.data.columns import Codes, Floats, factorize, first_rows, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.facts import Fact
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
 from podium.estimates.learned import clone
 from podium.outputs.display import Shown, Table, number, share
-from podium.policies.forms import call
+from podium.policies.drafts import call
 from podium.propensities.belief import HIDDEN, Belief, assess
 
 FOLDS = 5
@@ -225,11 +225,12 @@ def find_model(model: Any, seed: int) -> tuple[Any, str]:
             )
         return Classifier(named_classifier(name, seed), own_features=True, seed=seed), name
     refuse_class("the model of the propensities", model)
-    if not hasattr(model, "fit"):
+    fit, chances = (attribute("the model of the propensities", model, verb) for verb in ("fit", "predict_proba"))
+    if fit is None:
         raise PodiumError(
             f"{type(model).__name__} is no model that can be fitted", hint="give a scikit-learn classifier."
         )
-    if not hasattr(model, "predict_proba"):
+    if chances is None:
         raise PodiumError(
             f"{type(model).__name__} gives no probabilities",
             hint="wrap it: sklearn.calibration.CalibratedClassifierCV(model).",
@@ -272,8 +273,10 @@ class Classifier:
                     warnings.simplefilter("error", ConvergenceWarning)
                 model = fitted(clone(self.model, self.seed), take(states, train), actions)
             q = numbers("predict_proba", call("behavior", model.predict_proba, take(states, test)), 2)
-            classes = np.asarray(getattr(model, "classes_", np.unique(actions)))
-            known = classes.ndim == 1 and np.isin(classes, np.arange(log.n_actions)).all()
+            classes = to_array(attribute("the model of the propensities", model, "classes_", np.unique(actions)))
+            known = (
+                classes.ndim == 1 and classes.dtype.kind in "iufb" and np.isin(classes, np.arange(log.n_actions)).all()
+            )
             if not known or q.shape != (len(test), len(classes)):
                 raise PodiumError(
                     f"{type(self.model).__name__}.predict_proba gives {q.shape} for {count(len(test), 'row')} and "
