@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.result import Comparison, Settings
-from podium.data.arguments import is_huge
-from podium.data.columns import Floats, descending, group_sums, plain
+from podium.data.columns import Floats, descending, group_sums, is_huge, plain
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import is_huge, refuse_class
-from podium.data.columns import Codes, Floats, numbers_column, to_array
+from podium.data.arguments import refuse_class
+from podium.data.columns import Codes, Floats, is_huge, numbers_column, to_array
 from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
 from podium.data.owned import ask
@@ -83,9 +83,8 @@ def from_array(values: Any, log: Log, rows: Codes) -> BaselineRows:
     if array.shape == (len(log),):
         return BaselineRows(numbers_column(array, "the baseline", "give a finite number per row.")[rows])
     if array.shape == (len(log), log.n_actions):
-        matrix = array.astype(np.float64)[rows]
-        if not np.isfinite(matrix).all():
-            raise PodiumError("the baseline must be finite", hint="replace nan and inf by numbers.")
+        hint = "give a finite number per row and action."
+        matrix = np.column_stack([numbers_column(column, "the baseline", hint) for column in array.T])[rows]
         return BaselineRows(matrix[np.arange(len(rows)), log.action_codes[rows]], matrix)
     raise wrong_shape(array.shape, len(log), log.n_actions)
 
