@@ -119,7 +119,10 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
         )
     states = model_states(model, log)
     if hasattr(model, "predict_proba"):
-        matrix = probabilities(call(name, model.predict_proba, states), f"policy {name!r}", 2, policy.proxy)
+        answer = call(name, model.predict_proba, states)
+        if is_frame(answer):
+            return read_named(name, Policy(answer, proxy=policy.proxy), getattr(model, "classes_", None), log)
+        matrix = probabilities(answer, f"policy {name!r}", 2, policy.proxy)
         labels = tuple(plain(x) for x in getattr(model, "classes_", log.action_space))
         if matrix.shape[1] != len(labels):
             raise PodiumError(
@@ -130,6 +133,18 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
     answer = call(name, model.predict, states)
     answer = answer[0] if isinstance(answer, tuple) else answer  # (actions, hidden state)
     return read_actions(name, Policy(answer), log)
+
+
+def read_named(name: str, policy: Policy, classes: Any, log: Log) -> Draft:
+    """A frame of probabilities by the names of its columns, which the model's classes must not contradict."""
+    draft = replace(read_distribution(name, policy, log), kind="model")
+    known = draft.labels if classes is None else [plain(x) for x in classes]
+    if sorted(map(str, draft.labels)) != sorted(map(str, known)):
+        raise PodiumError(
+            f"policy {name!r}: predict_proba names its columns {listed(draft.labels)}; classes_ names {listed(known)}",
+            hint="name the columns of its frame by the actions, or give an array whose columns follow `classes_`.",
+        )
+    return draft
 
 
 def is_regressor(model: Any) -> bool:
