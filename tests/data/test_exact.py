@@ -118,3 +118,24 @@ def test_a_baseline_that_holds_texts_is_refused() -> None:
     log = Log(range(6), ACTIONS, REWARDS)
     with pytest.raises(PodiumError, match="the baseline must be a number; row 1 holds 'x'"):
         compare(log, {"a": ["a"] * 6, "b": ["b"] * 6}, baseline=np.full((6, 2), "x", dtype=object))
+
+
+class Broken:
+    """A model whose own property fails."""
+
+    @property
+    def fit(self) -> Any:
+        raise RuntimeError("no weights")
+
+
+def test_a_baseline_whose_property_fails_is_refused() -> None:
+    log = Log(range(6), ACTIONS, REWARDS)
+    with pytest.raises(PodiumError, match="the baseline Broken cannot be asked what it is: RuntimeError: no weights"):
+        compare(log, {"a": ["a"] * 6, "b": ["b"] * 6}, baseline=Broken())
+
+
+def test_a_difference_that_is_tiny_beside_the_errors_can_be_drawn(tmp_path: Path) -> None:
+    log = Log(np.arange(60) % 6, ACTIONS * 10, REWARDS * 10)
+    result = compare(log, {"a": ["a"] * 60, "b": ["b"] * 60})
+    result.report(tmp_path / "report.html", difference=1e-155)
+    assert (tmp_path / "report.html").stat().st_size > 0

@@ -99,7 +99,7 @@ class Duplicates:
         return bool(self.connection.execute(query).fetchall())
 
     def last_by(self, number: str) -> str:
-        """The last row by a whole number, then by row number: packed into one, since a maximum of numbers costs least."""
+        """The last row by a whole number, then by row number: packed into one, since a maximum of numbers is cheap."""
         bits = self.size.bit_length()
         return f"(max(({number})::HUGEINT * {1 << bits} + {NUMBER}) & {(1 << bits) - 1})::BIGINT"
 
@@ -123,7 +123,7 @@ def nanoseconds(time: str) -> str:
 
 
 def ordered_number(time: str, kind: str) -> str | None:
-    """SQL for a time of this type as a whole number of at most 65 bits in the same order; None for a type that has none."""
+    """SQL for a time of this type as a whole number of at most 65 bits in the same order; None if it has none."""
     cell = name_of(time)
     if kind == "VARCHAR":
         return f"epoch_us(CAST({cell} AS TIMESTAMPTZ))"

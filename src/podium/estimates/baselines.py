@@ -69,7 +69,14 @@ def check_baseline(spec: Any) -> None:
     if spec is None or is_huge(spec) or isinstance(spec, bool | np.bool_ | bytes | Mapping | Set):
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
     known = isinstance(spec, KnownAverages | numbers.Real | Sequence) or callable(spec)
-    if not known and not any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")):
+    try:
+        known = any([hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")]) or known
+    except Exception as error:  # a property of the user's that fails
+        raise PodiumError(
+            f"the baseline {type(spec).__name__} cannot be asked what it is: {type(error).__name__}: {error}",
+            hint=f"a baseline is {NAMES}.",
+        ) from error
+    if not known:
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
 
 
