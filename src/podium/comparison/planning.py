@@ -156,7 +156,8 @@ def detectable(v: Floats, level: float, power: float) -> Floats:
 
 def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
     """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
-    exact = rows * (detectable(v, level, power) / difference) ** 2
+    with np.errstate(over="ignore"):  # a tiny difference takes more rows than there are numbers for
+        exact = rows * (detectable(v, level, power) / difference) ** 2
     return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
 
 

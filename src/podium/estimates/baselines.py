@@ -70,7 +70,7 @@ def check_baseline(spec: Any) -> None:
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
     known = isinstance(spec, KnownAverages | numbers.Real | Sequence) or callable(spec)
     try:
-        known = any([hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")]) or known
+        known = any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")) or known
     except Exception as error:  # a property of the user's that fails
         raise PodiumError(
             f"the baseline {type(spec).__name__} cannot be asked what it is: {type(error).__name__}: {error}",
