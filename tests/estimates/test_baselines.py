@@ -623,8 +623,8 @@ REFUSED = {
     ),
     "matrix with inf": (
         np.full((3, 3), np.inf),
-        "the baseline must be finite",
-        "replace nan and inf by numbers.",
+        "the baseline must be a finite number; row 1 holds inf (3 rows)",
+        "give a finite number per row and action.",
     ),
     "callable of a wrong shape": (
         lambda s: np.zeros((3, 3)),

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.result import Comparison, Settings
-from podium.data.arguments import is_huge
-from podium.data.columns import Floats, descending, group_sums, plain
+from podium.data.columns import Floats, descending, group_sums, is_huge, plain
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
@@ -157,7 +156,8 @@ def detectable(v: Floats, level: float, power: float) -> Floats:
 @np.errstate(over="ignore")  # more rows than can be counted
 def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
     """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
-    exact = rows * (detectable(v, level, power) / difference) ** 2
+    with np.errstate(over="ignore"):  # a tiny difference takes more rows than there are numbers for
+        exact = rows * (detectable(v, level, power) / difference) ** 2
     return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
 
 

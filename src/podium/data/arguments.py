@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.columns import LARGEST, to_array
+from podium.data.columns import is_huge, to_array
 from podium.data.errors import PodiumError, shown
 
 P = ParamSpec("P")
@@ -113,11 +113,6 @@ def real(low: float = -math.inf, high: float = math.inf) -> Rule:
         return float(value)
 
     return rule
-
-
-def is_huge(value: Any) -> bool:
-    """Whether a whole number is too large for floating point."""
-    return isinstance(value, int) and abs(value) > LARGEST
 
 
 def whole(least: int, usual: int, most: int | None = None) -> Rule:

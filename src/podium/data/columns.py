@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 FILL_HINT = "fill the gaps or drop those rows before comparing."
-INT64 = range(-(2**63), 2**63)
+INT64 = range(-(2**63), 2**63)  # of Python's own int: any other kind would be looked for number by number
+EXACT = 2.0**53  # up to which a float holds every whole number
 
 
 def foreign_array(values: Any) -> Column:
@@ -61,15 +62,35 @@ def to_array(values: Any) -> Column:
             array = np.array(values)
         except ValueError:  # rows of several lengths, for the log to refuse
             return boxed(values)
-        return np.array(values, dtype=object) if array.dtype.kind in "US" else array  # 1 beside "a" stays a number
+        lossy = array.dtype.kind in "US" or any(rounds(row, floats) for row, floats in zip(values, array, strict=True))
+        return np.array(values, dtype=object) if lossy else array  # 1 beside "a" stays a number
+    if kinds and all(issubclass(k, int | np.integer) and k is not bool for k in kinds):
+        return whole(values)
     if len(kinds) > 1 and all(issubclass(k, int | float | np.integer | np.floating) and k is not bool for k in kinds):
         try:
-            return np.array(values, dtype=np.float64)
+            floats = np.array(values, dtype=np.float64)
         except OverflowError:
             return boxed(values)
+        return boxed(values) if rounds(values, floats) else floats
     if len(kinds) == 1 and not kinds & {tuple, dict, set}:
         return np.array(values, dtype=object) if str in kinds else np.array(values)
     return boxed(values)
+
+
+def rounds(values: Iterable[Any], floats: Column) -> bool:
+    """Whether a whole number among the values differs from the float in its place."""
+    if floats.dtype.kind != "f" or not (np.abs(floats) >= EXACT).any():
+        return False
+    return any(
+        isinstance(x, int | np.integer) and int(x) != float(f) for x, f in zip(values, floats.ravel(), strict=False)
+    )
+
+
+def whole(values: Iterable[Any]) -> Column:
+    """(N,) whole numbers of any size: int64 where they fit, else Python's own."""
+    exact = [int(x) for x in values]
+    fits = all(x in INT64 for x in exact)
+    return np.array(exact, dtype=np.int64) if fits else boxed(exact)
 
 
 def boxed(values: Sequence[Any]) -> Column:
@@ -150,11 +171,7 @@ def uniform_objects(column: Column, what: str, mixed_hint: str) -> Column:
             mixed_hint or "give every row the same kind of value.",
         )
     if first == "number":
-        if not all(isinstance(x, numbers.Integral) for x in column):
-            huge = [isinstance(x, numbers.Integral) and abs(int(x)) > LARGEST for x in column]
-            refuse_rows(what, "must be finite", np.array(huge), column, "give smaller numbers.")
-            return labels_column(column.astype(np.float64), what)
-        return column.astype(np.int64) if all(x in INT64 for x in column) else column
+        return exact_numbers(column, what)
     if first == "truth value":
         return column.astype(bool)
     refuse_rows(
@@ -164,7 +181,45 @@ def uniform_objects(column: Column, what: str, mixed_hint: str) -> Column:
         column,
         "give one number or text per row.",
     )
+    zones = [isinstance(x, datetime) and x.utcoffset() is not None for x in column]
+    if any(zones):
+        rule = "must name a time zone in every row or in none"
+        refuse_rows(what, rule, [not zone for zone in zones], column, "give every moment its time zone.")
     return column
+
+
+def exact_numbers(column: Column, what: str) -> Column:
+    """Objects that are numbers: whole ones exactly, others as floats, unless two that differ would become one."""
+    if all(isinstance(x, numbers.Integral) for x in column):
+        return whole(column)
+    refuse_rows(what, "must be finite", [is_huge(x) for x in column], column, "give smaller numbers.")
+    floats = labels_column(column.astype(np.float64), what)
+    changed = rounded(column, floats)
+    if changed.any() and all(int(x) == x for x in column):
+        return whole(column)
+    refuse_rows(
+        what, "must hold numbers that floats can tell apart", changed, column, "give whole numbers alone, or texts."
+    )
+    return floats
+
+
+def rounded(column: Column, floats: Floats) -> NDArray[np.bool_]:
+    """Which numbers have a float that is another whole number, or that of another number of their kind."""
+    seen: dict[tuple[type, float], Any] = {}
+    return np.fromiter(
+        (
+            (abs(f) >= EXACT and int(x) != int(f)) or bool(seen.setdefault((type(x), f), x) != x)
+            for x, f in zip(column, floats.tolist(), strict=True)
+        ),
+        bool,
+        len(column),
+    )
+
+
+def is_huge(value: Any) -> bool:
+    """Whether a thing is a number too large for floating point."""
+    exact: Any = value if isinstance(value, REAL) and not isinstance(value, float | np.generic) else 0
+    return bool(abs(exact) > LARGEST)
 
 
 REAL = (numbers.Real, Decimal)  # a Decimal, as databases give it, is a number too
@@ -193,42 +248,10 @@ def numbers_column(values: Any, what: str, hint: str) -> Floats:
         missing = is_missing(column)
         bad = np.fromiter((not isinstance(x, REAL) or isinstance(x, np.timedelta64) for x in column), bool, len(column))
         refuse_rows(what, "must be a number", bad | missing, column, hint)
-        huge = np.fromiter((isinstance(x, int) and abs(x) > LARGEST for x in column), bool, len(column))
-        refuse_rows(what, "must be a finite number", huge, column, hint)
+        refuse_rows(what, "must be a finite number", [is_huge(x) for x in column], column, hint)
     result = column.astype(np.float64, copy=False)
     refuse_rows(what, "must be a finite number", ~np.isfinite(result), column, hint)
     return result
-
-
-def times_column(values: Any, what: str) -> Column:
-    """A sortable column of times: numbers, dates, or ISO 8601 texts."""
-    column = to_array(values)
-    hint = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
-    if column.ndim != 1:
-        raise PodiumError(f"{what} must be one-dimensional; its shape is {column.shape}", hint=hint)
-    refuse_rows(what, "must not have gaps", is_missing(column), column, hint)
-    if column.dtype.kind == "M":
-        return column
-    if column.dtype.kind == "m":
-        return column.astype(np.int64)
-    if column.dtype.kind in "OU":
-        if all(isinstance(x, REAL) for x in column):
-            return numbers_column(column, what, hint)
-        moments = [parse_time(x) for x in column]
-        refuse_rows(what, "must be a number or an ISO 8601 date", [m is None for m in moments], column, hint)
-        zones = [m is not None and m.tzinfo is not None for m in moments]
-        if any(zones):
-            refuse_rows(what, "must name a time zone in every row or in none", [not z for z in zones], column, hint)
-        return np.array(moments, dtype=object)
-    return numbers_column(column, what, hint)
-
-
-def parse_time(value: Any) -> datetime | None:
-    """A date or an ISO text as a moment; None if it is neither."""
-    try:
-        return datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
-    except (ValueError, AttributeError, TypeError):
-        return None
 
 
 def factorize(column: Column) -> tuple[Codes, Column]:
@@ -261,7 +284,7 @@ def factorize(column: Column) -> tuple[Codes, Column]:
 
 def sort_key(label: Any) -> tuple[str, Any]:
     """An order for labels of any kind: by kind, then by value where that can be ordered."""
-    if isinstance(label, bool | np.bool_ | numbers.Real):
+    if isinstance(label, (bool, np.bool_, *REAL)):
         return ("", label)
     if isinstance(label, str | datetime):
         return (type(label).__name__, label)

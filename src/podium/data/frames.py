@@ -61,7 +61,9 @@ def is_frame(thing: Any) -> bool:
 
 
 def package_of(thing: Any) -> str:
-    return type(thing).__module__.split(".")[0]
+    """The package that a thing comes from: for a class derived from a frame's, that of the frame."""
+    packages = [kind.__module__.split(".")[0] for kind in type(thing).__mro__]
+    return next((package for package in packages if package in PACKAGES), packages[0])
 
 
 def frame_names(frame: Any) -> list[Any]:

@@ -19,13 +19,13 @@ from podium.data.columns import (
     labels_column,
     numbers_column,
     plain,
-    times_column,
 )
 from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import state_columns, states_given, units_column
+from podium.data.times import times_column
 
 FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy

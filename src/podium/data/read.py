@@ -18,7 +18,7 @@ from podium.adapters import vowpal
 from podium.data.arguments import checked, texts
 from podium.data.arguments import path as at_path
 from podium.data.coded import space
-from podium.data.columns import Column, match_label, repeated, to_array
+from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
 from podium.data.frames import frame_to_columns, without_dictionaries
@@ -283,7 +283,9 @@ def type_cells(cells: Sequence[str], as_text: bool) -> Column:
         except ValueError:
             column = None
         if column is not None:
-            return to_array([int(cell) for cell in stripped]) if all(map(WHOLE.fullmatch, stripped)) else column
+            large = bool((np.abs(column) >= EXACT).any())  # where floats do not tell all whole numbers apart
+            exact = large or all(map(WHOLE.fullmatch, stripped))
+            return to_array([number_of(cell) for cell in stripped]) if exact else column
     mixed = np.empty(len(cells), dtype=object)
     mixed[:] = [cell_value(c, not as_text) for c in cells]
     return mixed
@@ -293,8 +295,12 @@ def cell_value(cell: str, numeric: bool) -> Any:
     if not cell:
         return None
     if numeric and NUMBER.fullmatch(cell.strip()):
-        return int(cell) if WHOLE.fullmatch(cell.strip()) else float(cell)
+        return number_of(cell.strip())
     return cell
+
+
+def number_of(cell: str) -> int | float:
+    return int(cell) if WHOLE.fullmatch(cell) else float(cell)
 
 
 def read_json_lines(path: Path) -> dict[str, Column]:

@@ -14,13 +14,14 @@ import numpy as np
 from podium.data.arguments import checked, texts
 from podium.data.arguments import text as named
 from podium.data.coded import space
-from podium.data.columns import Codes, match_label, sort_key, times_column
+from podium.data.columns import Codes, match_label, sort_key
 from podium.data.errors import BadRows, PodiumError, shown
 from podium.data.frames import is_frame
 from podium.data.log import Log
 from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
+from podium.data.times import times_column
 from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, array_of
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows

@@ -24,7 +24,7 @@ def state_columns(states: Any, name: str) -> tuple[Any, dict[str, Column]]:
         return array, {f"{name}[{j}]": array[:, j] for j in range(array.shape[1])}
     if array.ndim == 1 and array.dtype == object and is_row(array[:1]):
         raw = spread_rows(array, name)
-        return np.column_stack([to_array(list(c)) for c in raw.values()]), raw
+        return to_array([list(row) for row in array]), raw
     return array, {name: array}
 
 

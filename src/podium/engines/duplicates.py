@@ -25,7 +25,7 @@ LAST = f"max({NUMBER})"
 MOMENTS = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 WHOLE = ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 BIT = np.left_shift(1, np.arange(8)).astype(np.uint8)
-FRACTIONS = ("FLOAT", "DOUBLE", "HUGEINT", "UHUGEINT", "UBIGINT")
+FRACTIONS = ("FLOAT", "DOUBLE")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +87,19 @@ class Duplicates:
         if keys.time is None:
             return LAST
         number = ordered_number(keys.time, self.kinds[keys.time])
+        if self.kinds[keys.time] == "VARCHAR" and self.is_finer(keys.time):
+            number = nanoseconds(keys.time)
         if number is None:
             return last_of(name_of(keys.time))
         return self.last_by(number) if self.steps_back(number) else LAST
 
+    def is_finer(self, time: str) -> bool:
+        """Whether a text has more than six digits of a second, which DuckDB's moments do not hold."""
+        query = f"SELECT 1 FROM {self.relation} WHERE regexp_matches({name_of(time)}, '[.,][0-9]{{7}}') LIMIT 1"
+        return bool(self.connection.execute(query).fetchall())
+
     def last_by(self, number: str) -> str:
-        """The last row by a BIGINT, then by row number: packed into one, since a maximum of numbers costs least."""
+        """The last row by a whole number, then by row number: packed into one, since a maximum of numbers is cheap."""
         bits = self.size.bit_length()
         return f"(max(({number})::HUGEINT * {1 << bits} + {NUMBER}) & {(1 << bits) - 1})::BIGINT"
 
@@ -107,8 +114,16 @@ def last_of(value: str) -> str:
     return f"arg_max({NUMBER}, ({value}, {NUMBER}))"
 
 
+def nanoseconds(time: str) -> str:
+    """SQL for the text of a moment as nanoseconds, of which DuckDB itself reads the microseconds."""
+    cell = name_of(time)
+    whole = f"regexp_replace({cell}, '([.,][0-9]{{6}})[0-9]+', '\\1')"
+    rest = f"rpad(regexp_extract({cell}, '[.,][0-9]{{6}}([0-9]{{1,3}})', 1), 3, '0')"
+    return f"epoch_us(CAST({whole} AS TIMESTAMPTZ))::HUGEINT * 1000 + CAST({rest} AS BIGINT)"
+
+
 def ordered_number(time: str, kind: str) -> str | None:
-    """SQL for a time of this type as a BIGINT in the same order; None for a type that has none."""
+    """SQL for a time of this type as a whole number of at most 65 bits in the same order; None if it has none."""
     cell = name_of(time)
     if kind == "VARCHAR":
         return f"epoch_us(CAST({cell} AS TIMESTAMPTZ))"
@@ -118,7 +133,9 @@ def ordered_number(time: str, kind: str) -> str | None:
         return f"epoch_us({cell})"
     if kind in WHOLE:
         return f"CAST({cell} AS BIGINT)"
-    if kind in FRACTIONS or kind.startswith("DECIMAL"):
+    if kind == "UBIGINT":
+        return f"CAST({cell} AS HUGEINT)"
+    if kind in FRACTIONS:
         # Read as a whole number, the bits of a float ascend with it, and those of a negative one descend.
         bits = f"(CAST({cell} AS DOUBLE) + 0.0)::BIT::BIGINT"  # -0.0 + 0.0 is 0.0
         return f"CASE WHEN {bits} < 0 THEN xor({bits}, {2**63 - 1}) ELSE {bits} END"

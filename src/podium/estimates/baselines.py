@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import is_huge, refuse_class
-from podium.data.columns import Codes, Floats, numbers_column, to_array
+from podium.data.arguments import refuse_class
+from podium.data.columns import Codes, Floats, is_huge, numbers_column, to_array
 from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
 from podium.data.owned import ask
@@ -69,7 +69,14 @@ def check_baseline(spec: Any) -> None:
     if spec is None or is_huge(spec) or isinstance(spec, bool | np.bool_ | bytes | Mapping | Set):
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
     known = isinstance(spec, KnownAverages | numbers.Real | Sequence) or callable(spec)
-    if not known and not any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")):
+    try:
+        known = any(hasattr(spec, name) for name in ("fit", "__array__", "to_numpy")) or known
+    except Exception as error:  # a property of the user's that fails
+        raise PodiumError(
+            f"the baseline {type(spec).__name__} cannot be asked what it is: {type(error).__name__}: {error}",
+            hint=f"a baseline is {NAMES}.",
+        ) from error
+    if not known:
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
 
 
@@ -85,9 +92,8 @@ def from_array(values: Any, log: Log, rows: Codes) -> BaselineRows:
     if array.shape == (len(log), log.n_actions):
         if array.dtype.kind not in "iufbO":
             raise PodiumError(f"the baseline must hold numbers; it holds {array.dtype}", hint=f"a baseline is {NAMES}.")
-        matrix = array.astype(np.float64)[rows]
-        if not np.isfinite(matrix).all():
-            raise PodiumError("the baseline must be finite", hint="replace nan and inf by numbers.")
+        hint = "give a finite number per row and action."
+        matrix = np.column_stack([numbers_column(column, "the baseline", hint) for column in array.T])[rows]
         return BaselineRows(matrix[np.arange(len(rows)), log.action_codes[rows]], matrix)
     raise wrong_shape(array.shape, len(log), log.n_actions)
 

@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.arguments import checked, choice, flag, is_huge, text
-from podium.data.columns import Floats
+from podium.data.arguments import checked, choice, flag, text
+from podium.data.columns import Floats, is_huge
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 

@@ -272,7 +272,7 @@ class Insights:
         pairs = [(p, plan.detectable_now) for p, plan in planned if plan is not None and plan.detectable_now]
         if not pairs or self.matters is None:
             return None
-        far = min(FARTHEST, max(4.0, *(1.5 * (d / self.matters) ** 2 for _, d in pairs)))
+        far = min(FARTHEST, max(4.0, *(1.5 * min(d / self.matters, FARTHEST) ** 2 for _, d in pairs)))
         return PlanLines(pairs, self.judged_rows, self.matters, far)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from podium.data.arguments import flag, mapping
 from podium.data.columns import (
+    REAL,
     Codes,
     Column,
     Floats,
@@ -147,8 +148,11 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
     """Numbers in [0, 1]; a proxy may be any number that is not negative."""
     array = to_array(values)
     if array.ndim != dimensions or array.dtype.kind not in "iufb":
+        hint = hint or "a probability is a number between 0 and 1."
         if array.ndim == dimensions == 1:
-            array = numbers_column(array, what, hint or "a probability is a number between 0 and 1.")
+            array = numbers_column(array, what, hint)
+        elif array.ndim == dimensions and array.dtype == object and all(isinstance(x, REAL) for x in array.flat):
+            array = np.column_stack([numbers_column(column, what, hint) for column in array.T])
         else:
             raise PodiumError(
                 f"{what} must hold probabilities of shape {'(N,)' if dimensions == 1 else '(N, A)'}; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -120,8 +120,11 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
         )
     states = model_states(name, model, log)
     if chances is not None:
-        matrix = probabilities(call(name, chances, states), what, 2, policy.proxy)
-        labels = model_classes(name, model, log)
+        answer, labels = call(name, chances, states), model_classes(name, model, log)
+        if is_frame(answer):
+            unnamed = attribute(what, model, "classes_") is None
+            return read_named(name, Policy(answer, proxy=policy.proxy), None if unnamed else labels, log)
+        matrix = probabilities(answer, what, 2, policy.proxy)
         if matrix.shape[1] != len(labels):
             raise PodiumError(
                 f"{what}: predict_proba gives {matrix.shape[1]} columns for {len(labels)} actions",
@@ -131,6 +134,18 @@ def read_model(name: str, policy: Policy, log: Log) -> Draft:
     answer = call(name, choices, states)
     answer = answer[0] if isinstance(answer, tuple) else answer  # (actions, hidden state)
     return read_actions(name, Policy(answer), log)
+
+
+def read_named(name: str, policy: Policy, classes: Sequence[Any] | None, log: Log) -> Draft:
+    """A frame of probabilities by the names of its columns, which the model's classes must not contradict."""
+    draft = replace(read_distribution(name, policy, log), kind="model")
+    known = draft.labels if classes is None else classes
+    if sorted(map(str, draft.labels)) != sorted(map(str, known)):
+        raise PodiumError(
+            f"policy {name!r}: predict_proba names its columns {listed(draft.labels)}; classes_ names {listed(known)}",
+            hint="name the columns of its frame by the actions, or give an array whose columns follow `classes_`.",
+        )
+    return draft
 
 
 def model_classes(name: str, model: Any, log: Log) -> tuple[Any, ...]:

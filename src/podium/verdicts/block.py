@@ -174,7 +174,7 @@ def clustered_squares(e: Evidence, contributions: Floats) -> tuple[Floats, Float
     summed = np.zeros((int(clusters.max()) + 1, contributions.shape[1]))
     np.add.at(summed, clusters, contributions)
     second, fourth = pair_power_sums(summed, *e.pairs)
-    return second, degrees_of_freedom(second, fourth, len(summed))
+    return second, degrees_of_freedom(fourth, len(summed))
 
 
 def sampling_covariance(e: Evidence, per_row: Floats) -> Floats:

@@ -165,5 +165,5 @@ def freedom_of(rows: Rows, method: Method) -> Floats:
         blocks = np.column_stack([group_sums(codes, column, clusters) for column in blocks.T])
     i, j = pair_indices(len(rows.policies))
     share = len(rows) / len(rows.sample)
-    found = degrees_of_freedom(*pair_power_sums(blocks, i, j), clusters)
+    found = degrees_of_freedom(pair_power_sums(blocks, i, j)[1], clusters)
     return np.clip(share * found, 1.0, max(share * clusters - 1, 1.0))

@@ -248,7 +248,7 @@ def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) ->
     second, fourth = pair_power_sums(summed, i, j)
     total = summed.sum(axis=0)
     centred = np.maximum(second - (total[i] - total[j]) ** 2 / count, 0)
-    return summed, np.sqrt(count / max(count - 1, 1) * centred) / n, degrees_of_freedom(second, fourth, count)
+    return summed, np.sqrt(count / max(count - 1, 1) * centred) / n, degrees_of_freedom(fourth, count)
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ def pair_variance(covariance: Floats, i: Codes, j: Codes) -> Floats:
 
 
 def pair_power_sums(columns: Floats, i: Codes, j: Codes) -> tuple[Floats, Floats]:
-    """Sums over rows of (x_i - x_j)^2 and ^4 for many pairs, from K x K products of powers.
+    """For many pairs, sums over rows of (x_i - x_j)^2, and those of ^4 over their squares, from K x K products.
 
-    Nearly equal columns, which such products cannot resolve, are subtracted first.
+    The second is the same in every unit of x, in which x^4 itself could overflow. Nearly equal columns, which such
+    products cannot resolve, are subtracted first.
     """
     scale = float(np.abs(columns).max()) or 1.0
     x = columns / scale
@@ -34,12 +35,15 @@ def pair_power_sums(columns: Floats, i: Codes, j: Codes) -> tuple[Floats, Floats
     for pair in np.flatnonzero(second < 1e-2 * (gram[i, i] + gram[j, j])):
         gap = (x[:, i[pair]] - x[:, j[pair]]) ** 2
         second[pair], fourth[pair] = gap.sum(), gap @ gap
-    return second * scale**2, fourth * scale**4
+    return second * scale**2, fourth / np.maximum(second**2, 1e-300)
 
 
-def degrees_of_freedom(second: Floats, fourth: Floats, clusters: int) -> Floats:
-    """nu = clip(2 J / (k - 1), 1, J - 1), k = J sum C^4 / (sum C^2)^2: few clusters that matter give few degrees."""
-    kurtosis = clusters * fourth / np.maximum(second**2, 1e-300)
+def degrees_of_freedom(fourth: Floats, clusters: int) -> Floats:
+    """nu = clip(2 J / (k - 1), 1, J - 1), k = J sum C^4 / (sum C^2)^2: few clusters that matter give few degrees.
+
+    `fourth` is sum C^4 / (sum C^2)^2, as `pair_power_sums` gives it.
+    """
+    kurtosis = clusters * fourth
     freedom: Floats = np.clip(2 * clusters / np.maximum(kurtosis - 1, 1e-9), 1.0, max(clusters - 1, 1))
     return freedom
 
