@@ -12,9 +12,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 FLOW = [
     "version", "command.start", "command.signals", "data", "data.errors", "data.connections", "data.columns",
     "data.arguments", "data.facts", "data.files", "data.paths", "data.frames", "data.owned", "data.coded",
-    "data.progress", "data.roles", "data.arrays", "data.scratch", "data.shipped", "data.spreadsheets", "data.states", "outputs.markup",
-    "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts", "adapters.sb3_files",
-    "adapters.sb3", "policies.specs", "policies.sql", "policies.tables", "policies.forms", "policies",
+    "data.progress", "data.roles", "data.arrays", "data.scratch", "data.shipped", "data.spreadsheets", "data.states",
+    "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts",
+    "adapters.sb3_files", "adapters.sb3", "policies.specs", "policies.sql", "policies.tables", "policies.forms", "policies",
     "policies.batches", "propensities", "propensities.belief", "propensities.loggers", "engines", "engines.parts",
     "engines.arrow", "engines.sample", "engines.spark_errors", "engines.spark_files", "engines.spark_tasks",
     "engines.texts", "engines.sources", "engines.duplicates", "engines.duckdb", "engines.workers", "engines.spark",
