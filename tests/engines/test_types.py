@@ -183,6 +183,14 @@ def test_text_columns_are_texts_on_every_engine(kind: str, tmp_path: Path) -> No
         assert log.states.tolist() == wanted.states.tolist()
 
 
+@pytest.mark.parametrize("kind", ["bytes", "times of day"])
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_what_has_no_text_is_refused(kind: str, engine: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "log.parquet", x=column(kind))
+    with pytest.raises(PodiumError, match="the column 'x' cannot be read as text"):
+        podium.scan_log(path, engine=engine, text=["x"])
+
+
 def json_lines(path: Path, x: Callable[[int], Any]) -> Path:
     rows = ({"x": x(i), "action": "ab"[i * 7 // 3 % 2], "reward": i * 37 % 11 / 10} for i in ROWS_RANGE)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -106,12 +106,22 @@ def is_rounded(value: Decimal) -> bool:
     return Decimal(repr(float(value))) != value
 
 
-def arrow_texts(column: Any) -> Column:
+def no_text(name: str, kind: Any) -> PodiumError:
+    return PodiumError(
+        f"the column {name!r} cannot be read as text: it is of the type {kind}",
+        hint="write it as texts, or leave text= or --text out.",
+    )
+
+
+def arrow_texts(column: Any, name: str) -> Column:
     """A column of a table read as texts: numbers as Python writes them, decimals with all digits, times in ISO 8601."""
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):
         return boxed([None if x is None else format(x, "f") for x in column.to_pylist()])
+    kind = column.type
+    if pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        raise no_text(name, kind)
     values = arrow_column(column)
     cells = values.astype(str).tolist() if values.dtype.kind == "M" else values.tolist()
     gaps = column.is_null().to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.is_null()

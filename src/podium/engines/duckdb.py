@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.data.arrays import odd_kinds
+from podium.data.arrays import no_text, odd_kinds
 from podium.data.columns import Column
 from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
 from podium.data.errors import PodiumError, needs, show_value
@@ -361,11 +361,8 @@ def text_cell(column: str, kind: str) -> str:
     if kind.startswith("TIMESTAMP"):
         zoned = f"timezone('UTC', {name})" if "TIME ZONE" in kind or "TZ" in kind else name
         return f"strftime({zoned}, '%Y-%m-%dT%H:%M:%S.{'%n' if 'NS' in kind else '%f'}')"
-    if kind_of(kind) == "other" and kind not in ("BLOB", "UUID"):
-        raise PodiumError(
-            f"the column {column!r} cannot be read as text: it is of the type {kind}",
-            hint="write it as texts, or leave text= or --text out.",
-        )
+    if (kind_of(kind) == "other" and kind != "UUID") or (kind.startswith("TIME") and not kind.startswith("TIMESTAMP")):
+        raise no_text(column, kind)
     return f"CAST({cell(column, kind)} AS VARCHAR)"
 
 
