@@ -371,7 +371,7 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
             else:
                 as_text = name in text and odd_kind(column.type) is None
                 columns[name] = arrow_texts(column, name) if as_text else arrow_column(column)
-        except (pa.ArrowException, ValueError, OverflowError) as error:
+        except (pa.ArrowException, OverflowError) as error:
             raise PodiumError(
                 f"{path.name}: the column {name!r} is of a type that podium does not read: {column.type}",
                 hint="convert it to numbers, texts or times first.",
