@@ -191,6 +191,14 @@ def test_what_has_no_text_is_refused(kind: str, engine: str, tmp_path: Path) -> 
         podium.scan_log(path, engine=engine, text=["x"])
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_times_beyond_what_can_be_held_are_refused(engine: str, tmp_path: Path) -> None:
+    far = pa.array([9 * 10**18 + i % 3 for i in ROWS_RANGE]).cast(pa.timestamp("ms"))
+    path = written(tmp_path / "log.parquet", x=far)
+    with pytest.raises(PodiumError, match="type that podium does not read|Could not convert Timestamp"):
+        podium.compare(podium.scan_log(path, engine=engine), {"u": "uniform", "v": "uniform"})
+
+
 def json_lines(path: Path, x: Callable[[int], Any]) -> Path:
     rows = ({"x": x(i), "action": "ab"[i * 7 // 3 % 2], "reward": i * 37 % 11 / 10} for i in ROWS_RANGE)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
