@@ -17,11 +17,11 @@ import numpy as np
 from podium.adapters import vowpal
 from podium.data.arguments import checked, texts
 from podium.data.arguments import path as at_path
+from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd
 from podium.data.coded import space
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
-from podium.data.frames import frame_to_columns, without_dictionaries
 from podium.data.log import Log
 from podium.data.paths import Watch, check_local, exists, missing_file
 from podium.data.roles import assign_roles, available
@@ -67,6 +67,7 @@ def read_log(
     """
     columns = read_columns(path, text)
     roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+    refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
     return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
 
 
@@ -89,7 +90,7 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     note_input(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
-        columns = read_parquet(path)
+        columns = read_parquet(path, text)
     elif ending in JSON_ENDINGS:
         columns = read_json_lines(path)
     elif ending in TEXT_ENDINGS:
@@ -102,7 +103,7 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     refuse_zero_bytes(columns)
     check_text(path.name, text, columns)
     for name in text:
-        if ending not in TEXT_ENDINGS:
+        if ending not in (*TEXT_ENDINGS, *PARQUET_ENDINGS):
             columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
     return columns
 
@@ -352,7 +353,7 @@ def flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def read_parquet(path: Path) -> dict[str, Column]:
+def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
     with needs("pyarrow", "parquet", "reading Parquet"):
         import pyarrow as pa
         from pyarrow import parquet
@@ -360,7 +361,7 @@ def read_parquet(path: Path) -> dict[str, Column]:
     try:
         # A file that is mapped into memory and truncated meanwhile would end the process.
         with path.open("rb") as source:
-            table = without_dictionaries(parquet.ParquetFile(source).read())
+            table = parquet.ParquetFile(source).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         watch.check()
         raise parquet_error(path, error) from error
@@ -368,12 +369,20 @@ def read_parquet(path: Path) -> dict[str, Column]:
     check_header(table.column_names, path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
-    texts = [pa.types.is_string(kind) for kind in table.schema.types]
-    others = frame_to_columns(table.select([i for i, text in enumerate(texts) if not text]))
-    return {
-        name: shared_texts(column) if text else others[name]
-        for name, column, text in zip(table.column_names, table.columns, texts, strict=True)
-    }
+    columns: dict[str, Column] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            if pa.types.is_string(column.type):
+                columns[name] = shared_texts(column)
+            else:
+                as_text = name in text and odd_kind(column.type) is None
+                columns[name] = arrow_texts(column, name) if as_text else arrow_column(column)
+        except (pa.ArrowException, OverflowError) as error:
+            raise PodiumError(
+                f"{path.name}: the column {name!r} is of a type that podium does not read: {column.type}",
+                hint="convert it to numbers, texts or times first.",
+            ) from error
+    return columns
 
 
 def parquet_error(path: Path, error: Exception) -> PodiumError:

@@ -13,17 +13,18 @@ import numpy as np
 
 from podium.data.arguments import checked, texts
 from podium.data.arguments import text as named
+from podium.data.arrays import arrow_column, odd_values, refuse_odd
 from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key
 from podium.data.errors import BadRows, PodiumError, shown
 from podium.data.frames import is_frame
-from podium.data.log import Log
+from podium.data.log import TEXT_HINT, Log
 from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
 from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
-from podium.engines.arrow import ArrowReader, BatchWork, Fault, array_of
+from podium.engines.arrow import ArrowReader, BatchWork, Fault
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -176,10 +177,14 @@ class ScannedLog:
             )
         if len(self) == 0:
             raise no_rows()
+        refuse_odd(self.engine.odd, self.roles)
         work = EachBatch(partial(survey_batch, roles=self.roles), Survey())
         found = self.engine.fold(self.roles.columns, work, "first look")
-        if found.bad:
+        mixed = [h for h in (*self.roles.states, *self.roles.some("action", "time")) if h in self.engine.mixed]
+        if found.bad or mixed:
             self.refuse(None)
+        for header in mixed:  # its numbers and its texts lie in different batches
+            raise PodiumError(f"column {header!r} mixes number and text", hint=TEXT_HINT.format(name=header))
         return found
 
     @cached_property
@@ -243,7 +248,7 @@ class ScannedLog:
         names = self.roles.names
         for role, field, read in (("time", "times", times_column), ("unit", "units", units_column)):
             if role in names:
-                log._set(**{field: read(array_of(batch.column(names[role])), f"column {names[role]!r}")})
+                log._set(**{field: read(arrow_column(batch.column(names[role])), f"column {names[role]!r}")})
         log._set(engine=self.engine.name)
         return log
 
@@ -268,8 +273,10 @@ class ScannedLog:
 
         if len(self) == 0:
             raise no_rows()
+        refuse_odd(self.engine.odd, self.roles)
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(pa.concat_batches(batches))
+        refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
         log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
         log = log if self.behavior is None else log.with_behavior(self.behavior)
         log._set(engine=self.engine.name)

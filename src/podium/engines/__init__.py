@@ -7,7 +7,7 @@ so the numbers are. Counting and finding the latest row of each state and action
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -62,6 +62,16 @@ class Engine(Protocol):
 
     name: str
 
+    @property
+    def mixed(self) -> Collection[str]:
+        """The columns of text files that hold numbers among texts."""
+        ...
+
+    @property
+    def odd(self) -> Mapping[str, str]:
+        """The columns that hold what is no label or number, with what they hold; see `podium.data.arrays`."""
+        ...
+
     def headers(self) -> Mapping[str, str]:
         """The columns, each with its kind: "number", "whole", "truth", "text", "time" or "other"."""
         ...
@@ -92,7 +102,7 @@ class Engine(Protocol):
         ...
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
-        """The columns of a batch just as `podium.data.read.read_columns` or `podium.Log.from_frame` would read them."""
+        """The columns of a batch just as `podium.data.read.read_columns` would read them."""
         ...
 
 

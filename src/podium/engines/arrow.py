@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, Floats, to_array
+from podium.data.arrays import arrow_column, decimal_floats
+from podium.data.columns import INT64, Codes, Column, Floats, boxed, plain, to_array
 from podium.data.errors import PodiumError
-from podium.data.frames import LazyColumns, frame_to_columns
+from podium.data.frames import LazyColumns
 from podium.data.log import Log
-from podium.data.read import type_cells
+from podium.data.read import cell_value
 from podium.data.roles import Roles
 from podium.data.states import states_given
 from podium.engines import LATEST, ROW
@@ -44,7 +45,9 @@ def numbers(column: pa.Array) -> Floats | None:
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+    if pa.types.is_decimal(kind):
+        return decimal_floats(column)
+    if pa.types.is_boolean(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         return None
@@ -93,7 +96,7 @@ class ArrowReader:
         reward = numbers(batch.column(names["reward"]))
         assert reward is not None  # the first pass has seen to that
         codes = label_codes(batch.column(names["action"]), self.actions)
-        states = {h: columns[h] for h in self.roles.states if h in columns}
+        states = {h: as_labels(columns[h]) for h in self.roles.states if h in columns}
         log = object.__new__(Log)
         log._set(
             states=states_given(columns, list(states), None),
@@ -117,48 +120,36 @@ class ArrowReader:
         if self.units is not None:
             return label_codes(column, self.units)
         coded = column.dictionary_encode()
-        groups = np.array([unit_group(x) for x in coded.dictionary.to_pylist()], dtype=np.int64)
+        groups = np.array([unit_group(plain(x)) for x in labels_of(coded.dictionary)], dtype=np.int64)
         found: Codes = groups[coded.indices.to_numpy(zero_copy_only=False)]
         return found
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> Column:
-    return array_of(batch.column(name))
+    return arrow_column(batch.column(name))
 
 
-def array_of(column: pa.Array) -> Column:
-    """A column as a clean array: int64, float64, bool, or texts."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # an array would have the last category for a gap
-    kind = column.type
-    values: Column = column.to_numpy(zero_copy_only=False)
-    if pa.types.is_temporal(kind):
-        return values.astype(str).astype(object)
-    if pa.types.is_integer(kind) and not column.null_count:
-        return values.astype(np.int64, copy=False)
-    found = numbers(column) if not pa.types.is_boolean(kind) else None
-    return values if found is None else found
+def labels_of(column: pa.Array) -> Column:
+    """The labels that a log in memory would have in a column whose cells the first pass has checked."""
+    return as_labels(arrow_column(column))
 
 
-def memory_columns(texts: bool, text: Sequence[str], batch: pa.RecordBatch) -> dict[str, Column]:
-    """The columns of a batch as `podium.data.read` reads them from text files, or as a frame has them."""
-    import pyarrow as pa
+def as_labels(column: Column) -> Column:
+    if column.dtype.kind == "M":
+        return column.astype(str).astype(object)
+    if column.dtype.kind == "u":
+        return column.astype(object if column.size and int(column.max()) not in INT64 else np.int64)
+    return column
 
-    table = pa.Table.from_batches([batch]).drop_columns([ROW])
-    if not texts:
-        return frame_to_columns(table)
+
+def memory_columns(mixed: Collection[str], batch: pa.RecordBatch) -> dict[str, Column]:
+    """The columns of a batch as `podium.data.read` reads them from files; `mixed` ones have numbers among texts."""
     columns: dict[str, Column] = {}
-    for header in table.column_names:
-        column = table.column(header)
-        if pa.types.is_string(column.type):
-            cells = ["" if x is None else x for x in column.to_pylist()]
-            columns[header] = type_cells(cells, header in text)
-        elif column.null_count:
-            columns[header] = np.array(column.to_pylist(), dtype=object)
-        else:
-            columns[header] = column.to_numpy()
+    for header, column in zip(batch.schema.names, batch.columns, strict=True):
+        if header in mixed:
+            columns[header] = boxed([cell_value(x or "", True) for x in column.to_pylist()])
+        elif header != ROW:
+            columns[header] = arrow_column(column)
     return columns
 
 
@@ -171,24 +162,11 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
 
 def label_codes(column: pa.Array, labels: Sequence[Any]) -> Codes:
     """(n,) the place of each label."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = [x for x in labels if fits(x, column.type)]
-    places = np.array([i for i, x in enumerate(labels) if fits(x, column.type)], dtype=np.int64)
-    found = pc.index_in(column, value_set=pa.array(wanted, type=column.type)).to_numpy(zero_copy_only=False)
-    codes: Codes = found.astype(np.int64) if len(wanted) == len(labels) else places[found]
-    return codes
-
-
-def fits(label: Any, kind: pa.DataType) -> bool:
-    """Whether a column of this type can hold a label."""
-    import pyarrow as pa
-
-    try:
-        return bool(pa.scalar(label, type=kind).as_py() == label)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
-        return False
+    place = {label: i for i, label in enumerate(labels)}
+    coded = column.dictionary_encode()
+    codes = np.array([place[plain(x)] for x in labels_of(coded.dictionary)], dtype=np.int64)
+    found: Codes = codes[coded.indices.to_numpy(zero_copy_only=False)]
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.arrays import no_text, odd_kinds
 from podium.data.columns import Column
 from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
 from podium.data.errors import PodiumError, needs, show_value
 from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
-from podium.data.read import QUOTE_HINT, SAVE_HINT
+from podium.data.read import QUOTE_HINT, SAVE_HINT, check_text
 from podium.data.scratch import Scratch
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
@@ -34,7 +35,6 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
-MOST_THREADS = 1024
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 SIGNS = (
     ("not utf-8", "is not UTF-8", SAVE_HINT),
@@ -50,6 +50,10 @@ KINDS = {
     "BOOLEAN": "truth", "VARCHAR": "text", "FLOAT": "number", "DOUBLE": "number", "DATE": "time", "TIME": "time",
     "TINYINT": "whole", "SMALLINT": "whole", "INTEGER": "whole", "BIGINT": "whole", "UTINYINT": "whole",
     "USMALLINT": "whole", "UINTEGER": "whole", "UBIGINT": "whole", "HUGEINT": "number", "UHUGEINT": "number",
+}  # fmt: skip
+CASTS = {
+    "FLOAT": "DOUBLE", "ENUM": "VARCHAR", "HUGEINT": "DECIMAL(38, 0)", "UHUGEINT": "DECIMAL(38, 0)",
+    "TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP", "UUID": "VARCHAR",
 }  # fmt: skip
 MOST_THREADS = 1024  # DuckDB starts as many as it is told to
 
@@ -116,12 +120,25 @@ class DuckEngine:
             ) from error
         self.opened = DuckSource(self.source, self.table, self.text, self.connection, self.folder, self.allow)
         with self.explained():
-            self.relation = self.opened.open()
-        self.size, self.texts = self.opened.size, self.opened.texts
+            self.relation = self.as_memory_reads(self.opened.open())
+        self.size, self.mixed = self.opened.size, self.opened.mixed
         self.marks: dict[Keys, pa.BooleanArray] = {}
 
     def explained(self) -> DuckErrors:
         return DuckErrors(self)
+
+    def as_memory_reads(self, relation: str) -> str:
+        """The rows with columns of the types in which they are computed; those of `text` as texts."""
+        described = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        kinds = {header: str(kind) for header, kind, *_ in described}
+        check_text(self.where, self.text, kinds)
+        casts = {h: text_cell(h, kind) if h in self.text else cell(h, kind) for h, kind in kinds.items()}
+        changed = [f"{cast} AS {name_of(h)}" for h, cast in casts.items() if cast != name_of(h)]
+        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {relation})" if changed else relation
+
+    @property
+    def where(self) -> str:
+        return Path(self.source).name if isinstance(self.source, str | Path) else "the relation"
 
     # --- what the engine promises --------------------------------------------------------------------------------
 
@@ -132,6 +149,12 @@ class DuckEngine:
         *columns, (_row, *_) = described
         check_headers(header for header, *_ in columns)
         return {header: str(kind) for header, kind, *_ in columns}
+
+    @cached_property
+    def odd(self) -> dict[str, str]:
+        with self.explained():
+            none = self.connection.sql(f"SELECT {self.selected(list(self.schema))} FROM {self.relation} LIMIT 0")
+            return {**self.opened.odd, **odd_kinds(none.to_arrow_table().schema)}
 
     def headers(self) -> Mapping[str, str]:
         return {header: kind_of(kind) for header, kind in self.schema.items()}
@@ -162,21 +185,14 @@ class DuckEngine:
     def check_count(self, found: int, wanted: int) -> None:
         """Every pass must see the rows that were counted when the log was opened."""
         if found != wanted:
-            raise changed_file(Path(self.source).name if isinstance(self.source, str | Path) else "the relation")
+            raise changed_file(self.where)
 
     def census(self, keys: Keys) -> Census:
         with self.explained():
             return self.duplicates(len(keys.states)).count(keys, self.latest(keys))
 
     def selected(self, columns: Sequence[str]) -> str:
-        return ", ".join([*(self.cell(c) for c in dict.fromkeys(columns)), name_of(ROW)])
-
-    def cell(self, column: str) -> str:
-        """A column in the precision in which it is computed, and categories as texts."""
-        cast = {"FLOAT": "DOUBLE", "HUGEINT": "DOUBLE", "UHUGEINT": "DOUBLE", "ENUM": "VARCHAR"}.get(
-            self.schema[column].partition("(")[0]
-        )
-        return f"CAST({name_of(column)} AS {cast}) AS {name_of(column)}" if cast else name_of(column)
+        return ", ".join([*(name_of(c) for c in dict.fromkeys(columns)), name_of(ROW)])
 
     def fold(self, columns: Sequence[str], work: Work[P], label: str, latest: Keys | None = None) -> P:
         size = max(2048, min(ROWS, CELLS // (len(columns) + 1)))
@@ -218,7 +234,7 @@ class DuckEngine:
         return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched, self.check_count)
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
-        return memory_columns(self.texts, self.text, batch)
+        return memory_columns(self.mixed, batch)
 
     def close(self) -> None:
         """Let go of the temporary folder."""
@@ -327,6 +343,27 @@ def even_batches(reader: pa.RecordBatchReader, rows: int) -> Generator[pa.Record
                     held, size = [], 0
         if held:
             yield held[0] if len(held) == 1 else pa.concat_batches(held)
+
+
+def cell(column: str, kind: str) -> str:
+    """SQL for a column in the precision in which it is computed, and categories as texts."""
+    cast = CASTS.get(kind.partition("(")[0])
+    return f"CAST({name_of(column)} AS {cast})" if cast else name_of(column)
+
+
+def text_cell(column: str, kind: str) -> str:
+    """SQL for a column as texts, as `podium.data.arrays.arrow_texts` writes them."""
+    name = name_of(column)
+    if kind == "VARCHAR":
+        return name
+    if kind == "BOOLEAN":
+        return f"CASE WHEN {name} THEN 'True' WHEN NOT {name} THEN 'False' END"
+    if kind.startswith("TIMESTAMP"):
+        zoned = f"timezone('UTC', {name})" if "TIME ZONE" in kind or "TZ" in kind else name
+        return f"strftime({zoned}, '%Y-%m-%dT%H:%M:%S.{'%n' if 'NS' in kind else '%f'}')"
+    if (kind_of(kind) == "other" and kind != "UUID") or (kind.startswith("TIME") and not kind.startswith("TIMESTAMP")):
+        raise no_text(column, kind)
+    return f"CAST({cell(column, kind)} AS VARCHAR)"
 
 
 def kind_of(kind: str) -> str:

@@ -67,7 +67,9 @@ class Duplicates:
             try:
                 bits = self.mark(keys, self.last_row(keys))
             except duckdb.ConversionException:  # texts of which DuckDB does not know all as moments
-                cell = name_of(keys.time or "")
+                if keys.time is None:
+                    raise
+                cell = name_of(keys.time)
                 bits = self.mark(keys, last_of(f"coalesce(TRY_CAST({cell} AS TIMESTAMPTZ)::VARCHAR, {cell})"))
         return pa.BooleanArray.from_buffers(pa.bool_(), self.size, [None, pa.py_buffer(bits)])
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from podium.data.arrays import odd_kinds
 from podium.data.connections import confine, file_list, name_of, place, quoted
 from podium.data.errors import PodiumError, count, listed
 from podium.data.paths import Watch, check_local, exists, find_files, missing_file, regular
@@ -34,7 +35,7 @@ from podium.data.read import (
     type_cells,
 )
 from podium.engines import ROW, check_folders, check_twins
-from podium.engines.texts import cell_counts, column_kinds, flattened
+from podium.engines.texts import cell_counts, column_kinds, flattened, mixed_columns
 
 AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
 GUESSED = re.compile(  # a type, and no quoted name of a field
@@ -67,7 +68,8 @@ class DuckSource:
     allow: Callable[[int], None]
     size: int = field(default=0, init=False)  # known once they are open
     watch: Watch = field(default_factory=lambda: Watch(()), init=False)  # the files that passes read
-    texts: bool = field(default=False, init=False)  # whether they come from files of texts
+    mixed: frozenset[str] = field(default=frozenset(), init=False)  # columns of texts with numbers among them
+    odd: dict[str, str] = field(default_factory=dict, init=False)  # columns of types that DuckDB reads as others
 
     def open(self) -> str:
         """The rows as something that can stand after FROM, with a column `ROW`."""
@@ -119,6 +121,7 @@ class DuckSource:
             if not sizes:
                 first = kinds
                 check_columns(schema.names, file)
+                self.odd |= odd_kinds(schema)
             for column, kind in first.items():
                 if column not in kinds:
                     raise PodiumError(
@@ -163,7 +166,6 @@ class DuckSource:
             "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
             "parallel = false)"
         )
-        self.texts = True
         opened = self.typed(raw, header)
         known = [rows for rows in counted if rows is not None]
         if len(known) == len(files) and sum(known) != self.size:
@@ -183,6 +185,7 @@ class DuckSource:
         for some in range(0, len(header), AT_ONCE):
             tests = [test for h in header[some : some + AT_ONCE] for test in cell_counts(name_of(h), matches)]
             counts += self.connection.execute(f"SELECT {', '.join(tests)} FROM {texts}").fetchall()[0]
+        self.mixed = mixed_columns(header, counts, self.text)
         casts = []
         for h, kind in zip(header, column_kinds(header, counts, self.text), strict=True):
             cell = name_of(h) if kind is None else f"CAST(trim({name_of(h)}) AS {kind})"
@@ -203,7 +206,7 @@ class DuckSource:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
         for file in files:
             check_twins(first_keys(file), file.name, "DuckDB")
-        options = "format = 'newline_delimited', sample_size = -1, union_by_name = true"
+        options = "format = 'newline_delimited', sample_size = -1, union_by_name = true, map_inference_threshold = -1"
         raw = f"read_json({file_list(files)}, {options})"
         found = {
             column: kind for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()

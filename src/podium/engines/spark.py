@@ -7,7 +7,6 @@ rows as each file has them, or the order of a DataFrame's partitions.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import sys
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.arrays import DURATIONS, LISTS, OBJECTS, odd_kinds
 from podium.data.columns import Column
 from podium.data.errors import PodiumError, needs
 from podium.data.paths import changed_file
@@ -30,19 +30,18 @@ from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
     TEXT_ENDINGS,
-    Pairs,
     check_quotes,
     check_text,
-    flatten,
     read_csv_header,
 )
 from podium.engines import ROW, Census, Keys, P, Work, check_folders, check_headers, check_twins
 from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
+from podium.engines.sources import parquet_schema
 from podium.engines.spark_errors import explained
-from podium.engines.spark_files import SparkFiles, spark_files
+from podium.engines.spark_files import SparkFiles, as_texts, names_in, spark_files
 from podium.engines.spark_tasks import Tasks
-from podium.engines.texts import cell_counts, column_kinds, flattened
+from podium.engines.texts import cell_counts, column_kinds, flattened, mixed_columns
 from podium.engines.workers import PART, PLACE, check_shipped, run_part, run_stretch
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ class SparkEngine:
             import pyspark  # noqa: F401
         if self.partitions is not None and self.partitions < 1:
             raise PodiumError(f"partitions must be at least 1; it is {self.partitions}", hint="leave it out.")
-        self.texts = False
+        self.mixed: frozenset[str] = frozenset()
+        self.typed: dict[str, str] = {}  # columns of types that Spark reads as others
         self.kept: Any = None
         self.latest_rows: dict[Keys, Any] = {}
         self.size = 0
@@ -128,6 +128,9 @@ class SparkEngine:
         reader = self.session.read.option("mergeSchema", True).option("recursiveFileLookup", True)
         frame = reader.parquet(*self.files.paths)
         check_folders(self.files.folders, frame.columns, first)
+        for file in [*self.files.watch.marks][:1]:
+            self.typed = odd_kinds(parquet_schema(file)[0])
+        frame = as_texts(frame, self.text, first.name)
         frame = frame.withColumns({FILE: F.col("_metadata.file_path"), ROW: F.col("_metadata.row_index")})
         sizes = {str(file): int(rows) for file, rows in frame.groupBy(quoted(FILE)).count().collect()}
         starts = self.files.starts(sizes)
@@ -159,9 +162,9 @@ class SparkEngine:
                 )
             frame = frame.unionAll(other)
         check_text(first.name, self.text, frame.columns)
-        self.texts = True
         counts = [count for h in frame.columns for count in cell_counts(quoted(h), matches)]
         (row,) = frame.agg(*(F.expr(count).alias(f"c{i}") for i, count in enumerate(counts))).collect()
+        self.mixed = mixed_columns(frame.columns, row, self.text)
         chosen = [
             (F.trim(F.col(quoted(h))).cast(kind) if kind else F.col(quoted(h))).alias(h)
             for h, kind in zip(frame.columns, column_kinds(frame.columns, row, self.text), strict=True)
@@ -179,10 +182,10 @@ class SparkEngine:
             for part in flattened(f.name, frame[quoted(f.name)], f.dataType, partial(self.members, frame))
         ]
         first = [row[0] for row in self.session.read.text(files[0]).head(100) if row[0].strip()]
-        named = (name for line in first for name, _ in flatten(json.loads(line, object_pairs_hook=Pairs)))
-        place = {name: i for i, name in enumerate(dict.fromkeys(named))}
+        place = {name: i for i, name in enumerate(names_in(first, self.where))}
         parts.sort(key=lambda part: (place.get(part[0], len(place)), part[0]))  # Spark sorts them by name
-        return self.kept_in_order(frame.select(*(column.alias(header) for header, column in parts)))
+        chosen = frame.select(*(column.alias(header) for header, column in parts))
+        return self.kept_in_order(as_texts(chosen, self.text, self.where))
 
     def members(self, frame: Any, column: Any, kind: Any) -> list[tuple[str, Any, Any]] | None:
         """What is inside a list or an object of JSON."""
@@ -222,6 +225,12 @@ class SparkEngine:
     def headers(self) -> Mapping[str, str]:
         return {h: "number" if k.startswith("decimal") else KINDS.get(k, "other") for h, k in self.schema.items()}
 
+    @property
+    def odd(self) -> dict[str, str]:
+        signs = {"array": LISTS, "struct": OBJECTS, "map": OBJECTS, "variant": OBJECTS, "interval": DURATIONS}
+        found = {h: what for h, kind in self.schema.items() for sign, what in signs.items() if kind.startswith(sign)}
+        return {**self.typed, **found}
+
     def rows(self) -> int:
         return self.size
 
@@ -231,8 +240,7 @@ class SparkEngine:
         wanted = []
         for h in dict.fromkeys(columns):
             column = F.col(quoted(h))
-            exact = self.schema[h] == "float" or self.schema[h].startswith("decimal")
-            wanted.append(column.cast("double").alias(h) if exact else column)
+            wanted.append(column.cast("double").alias(h) if self.schema[h] == "float" else column)
         return self.frame.select(*wanted, F.col(quoted(ROW)))
 
     def head(self, columns: Sequence[str], rows: int) -> pa.RecordBatch:
@@ -355,7 +363,7 @@ class SparkEngine:
     @property
     def as_memory(self) -> Callable[[pa.RecordBatch], dict[str, Column]]:
         """A plain function, since it goes to the workers."""
-        return partial(memory_columns, self.texts, tuple(self.text))
+        return partial(memory_columns, self.mixed)
 
     def close(self) -> None:
         """Let go of what Spark keeps for this log."""

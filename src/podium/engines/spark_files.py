@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -15,9 +16,12 @@ from podium.data.columns import plain
 from podium.data.connections import place
 from podium.data.errors import PodiumError
 from podium.data.paths import ADDRESS, WEB, Found, Watch, check_local, exists, find_files
-from podium.data.read import KINDS, PARQUET_ENDINGS, type_cells
+from podium.data.read import KINDS, PARQUET_ENDINGS, Pairs, check_text, flatten, type_cells
 
 PATTERN = "\\*?[]{}"
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+JSON_HINT = "write one JSON object per line."
+PLAIN = 6  # digits of a fraction up to which Spark writes decimals without an exponent
 LOCAL = re.compile(r"file:/*")
 
 
@@ -112,6 +116,40 @@ def endings_of(path: str) -> tuple[str, ...]:
     """The endings of files that count: those of the kind of the path, or Parquet's for a folder."""
     ending = PurePosixPath(path).suffix.lower()
     return next((kind for kind in KINDS if ending in kind), PARQUET_ENDINGS)
+
+
+def names_in(lines: Iterable[str], where: str) -> list[str]:
+    """The columns of lines of JSON, in order; of two objects on a line, Spark would read only the first."""
+    found: dict[str, None] = {}
+    for line in lines:
+        try:
+            record = json.loads(line, object_pairs_hook=Pairs)
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise PodiumError(f"{where} holds a line that is not valid JSON: {reason}", JSON_HINT) from error
+        if not isinstance(record, Pairs):
+            raise PodiumError(f"{where} holds a line that is no JSON object", JSON_HINT)
+        found |= dict.fromkeys(name for name, _ in flatten(record))
+    return list(found)
+
+
+def as_texts(frame: Any, text: Sequence[str], where: str) -> Any:
+    """A DataFrame with some columns as the texts that `podium.data.arrays.arrow_texts` writes."""
+    from pyspark.sql import functions as F
+
+    check_text(where, text, frame.columns)
+    for one in [f for f in frame.schema.fields if f.name in text]:
+        kind, column = one.dataType.simpleString(), F.col("`" + one.name.replace("`", "``") + "`")
+        if kind == "boolean":
+            frame = frame.withColumn(one.name, F.initcap(column.cast("string")))
+        elif kind in WHOLE or (kind.startswith("decimal") and one.dataType.scale <= PLAIN):
+            frame = frame.withColumn(one.name, column.cast("string"))
+        elif kind != "string":
+            raise PodiumError(
+                f"{where}: the spark engine does not read the column {one.name!r} as text: it is {kind}",
+                hint="write it as texts, or leave text= or --text out.",
+            )
+    return frame
 
 
 def escaped(path: str) -> str:

@@ -38,6 +38,16 @@ def column_kinds(header: Sequence[str], counts: Sequence[int], text: Sequence[st
     return kinds
 
 
+def mixed_columns(header: Sequence[str], counts: Sequence[int], text: Sequence[str]) -> frozenset[str]:
+    """The columns in which some cells are numbers and others are not, none being a code such as 007."""
+    found = set()
+    for i, name in enumerate(header):
+        not_number, codes, _, present = counts[COUNTS * i : COUNTS * (i + 1)]
+        if name not in text and not codes and 0 < (not_number or 0) < present:
+            found.add(name)
+    return frozenset(found)
+
+
 Members = Callable[[Any, Any], Iterable[tuple[str, Any, Any]] | None]
 
 

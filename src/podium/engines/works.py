@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
+from podium.data.arrays import odd_values, refuse_odd
 from podium.data.columns import Codes, Column, plain
 from podium.data.errors import PodiumError
 from podium.data.log import AGREE, LARGEST, SMALLEST, Log
 from podium.data.roles import Roles
 from podium.engines import LATEST, ROW, P
-from podium.engines.arrow import ArrowReader, array_of, numbers
+from podium.engines.arrow import ArrowReader, labels_of, numbers
 from podium.engines.parts import UNITS
 from podium.engines.sample import bin_counts, unit_bins
 from podium.estimates.moments import Moments
@@ -86,17 +87,18 @@ def survey_batch(batch: pa.RecordBatch, roles: Roles) -> Survey:
         if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
             bad.add(header)
     counted = pc.value_counts(batch.column(names["action"]))
-    actions = map(plain, counted.field("values").to_pylist())
     units: frozenset[Any] | None = frozenset()
     if "unit" in names:
         distinct = pc.unique(batch.column(names["unit"]))
-        units = frozenset(distinct.to_pylist()) if len(distinct) <= UNITS else None
-    counts = dict(zip(actions, counted.field("counts").to_pylist(), strict=True))
+        units = frozenset(map(plain, labels_of(distinct))) if len(distinct) <= UNITS else None
+    counts: dict[Any, int] = {}
+    for label, rows in zip(labels_of(counted.field("values")), counted.field("counts").to_pylist(), strict=True):
+        counts[plain(label)] = counts.get(plain(label), 0) + rows  # 0.0 and -0.0 are one
     return Survey(Moments.of(reward[:, None]), low, high, counts, units, frozenset(bad))
 
 
 def is_strange(column: pa.Array) -> bool:
-    """Whether a column of labels holds what no label may be: nan, an infinity, an empty text, a nested value."""
+    """Whether a column of labels may hold what no label may be: nan, an infinity, an empty text, a lossy number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,7 +107,9 @@ def is_strange(column: pa.Array) -> bool:
         return not pc.all(pc.is_finite(column)).as_py()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return bool(pc.any(pc.equal(column, "")).as_py())
-    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
+    if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+        return labels_of(column).dtype == object
+    return bool(pa.types.is_null(kind))
 
 
 def latest_rewards(batch: pa.RecordBatch, reward: str) -> Moments:
@@ -117,12 +121,12 @@ def latest_rewards(batch: pa.RecordBatch, reward: str) -> Moments:
 
 def count_bins(batch: pa.RecordBatch, unit: str, seed: int) -> Codes:
     """Rows in each bin of units."""
-    return bin_counts(unit_bins(array_of(batch.column(unit)), seed))
+    return bin_counts(unit_bins(labels_of(batch.column(unit)), seed))
 
 
 def rows_in_bins(batch: pa.RecordBatch, unit: str, seed: int, bins: int) -> tuple[Codes, ...]:
     """The numbers of the rows whose units are in the first bins."""
-    inside = unit_bins(array_of(batch.column(unit)), seed) < bins
+    inside = unit_bins(labels_of(batch.column(unit)), seed) < bins
     return (batch.column(ROW).to_numpy(zero_copy_only=False)[inside],)
 
 
@@ -138,6 +142,7 @@ def batch_trouble(
     rows = batch.column(ROW).to_numpy(zero_copy_only=False)
     try:
         columns = {h: c for h, c in as_memory(batch).items() if h in order}
+        refuse_odd(odd_values(columns), roles)
         Log.in_roles(columns, replace(roles, full=False), actions)
         if reader is None:
             return Trouble()
