@@ -10,7 +10,7 @@ from pathlib import Path
 from podium.data.errors import PodiumError
 from podium.data.read import is_blank, quote_hint
 
-SPACES = re.compile(rb"[\r\n][ \t\f\v]+(?:[\r\n]|\Z)")  # a line of them
+SPACES = re.compile(rb"\n[ \t\f\v]+(?:\r?\n|\Z)")  # a line of them
 BLOCK = 1 << 20  # bytes that are looked through at once
 OVERLAP = 256  # of which so many again with the next
 BOM = b"\xef\xbb\xbf"
@@ -40,7 +40,7 @@ def plain_file(file: Path, separator: str, copy: Path) -> Path:
 
 
 def has_plain_lines(file: Path) -> bool:
-    """Whether every line ends as the first one does, none holds only spaces, and the first is not blank.
+    """Whether every line ends in \\n, or every one in \\r\\n, none holds only spaces, and the first is not blank.
 
     DuckDB leaves out other empty lines, as `podium.data.read` does.
     """
@@ -52,10 +52,16 @@ def has_plain_lines(file: Path) -> bool:
                 block += opened.read(1)
             if not held and block.removeprefix(BOM).lstrip(b" \t\f\v").startswith((b"\r", b"\n")):
                 return False
-            windows = block.count(b"\r\n")
-            counts = {"\r\n": windows, "\n": block.count(b"\n") - windows, "\r": block.count(b"\r") - windows}
-            endings |= {ending for ending, lines in counts.items() if lines}
-            if len(endings) > 1 or SPACES.search(held + block):
+            returns = block.count(b"\r")
+            windows = block.count(b"\r\n") if returns else 0
+            endings |= {"\r\n"} if windows else set()
+            endings |= {"\n"} if block.count(b"\n") > windows else set()
+            if returns > windows or len(endings) > 1 or has_line_of_spaces(held + block):
                 return False
             held = block[-OVERLAP:]
     return True
+
+
+def has_line_of_spaces(text: bytes) -> bool:
+    joined = text.translate(None, b" \t\f\v\r")  # which is faster than looking at every line
+    return (b"\n\n" in joined or text[-1:].isspace()) and SPACES.search(text) is not None

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 GUESSED = re.compile(  # a type, and no quoted name of a field
     r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
 )
-TRAILING = re.compile(rb",[ \t\r]*[}\]]")  # in a text or not
 BLOCK = 1 << 20  # bytes that are looked through at once
 BEYOND = "9223372036854775808::DOUBLE"  # from where on numbers are not of 64 bits
 KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
@@ -130,12 +129,17 @@ def check_commas(file: Path) -> None:
     rows = 0
     with file.open("rb") as opened:
         for lines in iter(partial(opened.readlines, BLOCK), []):
-            found = TRAILING.search(b"".join(lines)) is not None
-            for line in lines if found else ():
-                rows += bool(line.strip())
-                if TRAILING.search(line):
+            suspect = has_comma(b"".join(lines))
+            for line in lines:
+                rows += not line.isspace()
+                if suspect and has_comma(line):
                     check_line(line, f"{file.name}: row {rows}")
-            rows += 0 if found else sum(1 for line in lines if line.strip())
+
+
+def has_comma(text: bytes) -> bool:
+    """Whether there is a comma before a bracket, in a text or not."""
+    joined = text.translate(None, b" \t\r")
+    return b",}" in joined or b",]" in joined
 
 
 def check_line(line: bytes, place: str) -> None:
