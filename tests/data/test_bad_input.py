@@ -36,7 +36,7 @@ FILL = "fill the gaps or drop those rows before comparing."
 TIME = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
 SUMS = "its actions are 'sms', 'call'; declare scores with podium.Policy(x, proxy=True)."
 TABLE = "the columns of a policy's table are the state columns, and one per action that holds its probability."
-ALONE = "use columns of the log alone: add what you need as a column; for chance, give probabilities."
+ITS_ROW = "a policy chooses row by row: add what you need of other rows, such as an average, as a column."
 RULE = "write CASE WHEN ... THEN 'a' ELSE 'b' END over age; a policy may not see action or reward."
 COLUMNS = "the columns are age, action, reward, propensity, pi_now, pi_new."
 LOAD = "write package.module:object, with a module of the current folder or an installed one."
@@ -426,13 +426,14 @@ RULES = [
          "'sms') FROM log; SELECT ('call'"),
     rule("two columns", "policy 'new': the SQL must be one expression with one value per row", RULE,
          "'sms'), ('call'"),
-    rule("more rows than the log", "policy 'new': the SQL must be one expression with one value per row", RULE,
+    rule("more rows than the log",
+         "policy 'new': the SQL uses unnest(), which looks at more than the named columns of one row", ITS_ROW,
          "unnest(['sms', 'call'])"),
     rule("SQL that reads a file",
-         "policy 'new': the SQL uses read_text(), which does not depend on the log alone", ALONE,
+         "policy 'new': the SQL uses SELECT, which looks at more than the named columns of one row", ITS_ROW,
          "(SELECT content FROM read_text('log.csv'))"),
     rule("SQL that reads a table of files",
-         "policy 'new': the SQL uses the table 'log.csv', which does not depend on the log alone", ALONE,
+         "policy 'new': the SQL uses SELECT, which looks at more than the named columns of one row", ITS_ROW,
          "(SELECT action FROM 'log.csv' LIMIT 1)"),
     rule("SQL that chooses a number", "policy 'new' must choose actions of the log; row 1 holds 30 (4 rows)",
          "the actions are 'call', 'sms'; probabilities are an array of floats, or (N, A).", "age"),

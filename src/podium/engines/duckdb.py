@@ -35,6 +35,7 @@ CELLS = 1 << 21  # numbers in a batch
 MEMORY = 320  # MB that DuckDB may hold before it writes to the temporary folder
 PER_COLUMN = 10  # MB that it needs for each column of a wide log
 THREADS = 8  # for which both are enough; twice as many need twice as much
+ENDLESS = re.compile(r"-.*|null|none", re.IGNORECASE)  # what DuckDB takes for no limit at all
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 SIGNS = (
     ("not utf-8", "is not UTF-8", SAVE_HINT),
@@ -88,6 +89,8 @@ class DuckEngine:
             import duckdb
             import pyarrow  # noqa: F401
         check_threads(self.threads)
+        check_size("memory_limit", self.memory_limit)
+        check_size("disk_limit", self.disk_limit)
         self.scratch = Scratch("duckdb", self.temp_dir)
         self.folder = self.scratch.path
         config: dict[str, Any] = {
@@ -97,11 +100,6 @@ class DuckEngine:
         if self.memory_limit is not None:
             config["memory_limit"] = self.memory_limit
         if self.threads is not None:
-            if not 1 <= self.threads <= MOST_THREADS:
-                raise PodiumError(
-                    f"threads must be a whole number from 1 to {MOST_THREADS}; it is {self.threads}",
-                    hint="leave it out to use every core.",
-                )
             config["threads"] = self.threads
         try:
             self.connection = connect(config)
@@ -256,6 +254,12 @@ def check_threads(threads: Any) -> None:
             f"threads must be a whole number from 1 to {MOST_THREADS:,}; it is {show_value(threads)}",
             hint="leave it out: DuckDB takes as many as there are processors.",
         )
+
+
+def check_size(name: str, size: Any) -> None:
+    """Refuse what is no limit; of units, DuckDB knows best."""
+    if size is not None and ENDLESS.fullmatch(str(size).strip()):
+        raise PodiumError(f"{name} must be a size; it is {show_value(size)}", hint='sizes look like "2GB".')
 
 
 @dataclass

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +19,9 @@ from podium.data.read import (
     KINDS,
     PARQUET_ENDINGS,
     TEXT_ENDINGS,
-    Pairs,
     check_header,
     check_quotes,
     check_text,
-    flatten,
     parquet_error,
     read_csv_header,
     separator_of,
@@ -35,17 +29,17 @@ from podium.data.read import (
     type_cells,
 )
 from podium.engines import ROW, check_folders, check_twins
-from podium.engines.texts import cell_counts, column_kinds, flattened, mixed_columns
+from podium.engines.csv_lines import plain_file
+from podium.engines.json_lines import JsonLines
+from podium.engines.texts import cell_counts, column_kinds, mixed_columns
 
 AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
-GUESSED = re.compile(  # a type, and no quoted name of a field
-    r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
-)
+AS_COLUMNS = 4  # columns that need as much memory as the buffer that DuckDB holds for a file of JSON lines
 DATABASE_ENDINGS = (".duckdb", ".db")
 OWN = ("file_row_number", "file_index")  # columns by which DuckDB numbers the rows of files
-KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
 NO_TABLE = "podium reads tables; make one of a view with CREATE TABLE log AS FROM view."
 PERMISSIONS = "check the file's permissions."
+Folders = Mapping[str, Sequence[str | None]]  # column -> what the folder of each file says
 
 
 @dataclass(eq=False)
@@ -73,6 +67,13 @@ class DuckSource:
 
     def open(self) -> str:
         """The rows as something that can stand after FROM, with a column `ROW`."""
+        rows = self.rows()
+        described = self.connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
+        refuse_unions({column: str(kind) for column, kind, *_ in described})
+        return rows
+
+    def rows(self) -> str:
+        """The rows as the source has them."""
         if not isinstance(self.source, str | Path):
             confine(self.connection, (), self.folder)
             return self.from_relation()
@@ -92,29 +93,36 @@ class DuckSource:
         if ending in PARQUET_ENDINGS:
             return self.from_parquet(files, found.folder_values())
         if ending in TEXT_ENDINGS:
-            return self.from_text(files)
+            return self.from_text(files, found.folder_values())
         if ending in JSON_ENDINGS:
-            return self.from_json(files)
+            return self.from_json(files, found.folder_values())
         known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS))
         raise PodiumError(f"{files[0].name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
 
-    def from_parquet(self, files: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> str:
+    def from_parquet(self, files: Sequence[Path], folders: Folders) -> str:
         """Parquet files one after the other; what the names of their folders say are further columns."""
-        sizes, names = self.parquet_sizes(files)
+        sizes, names, alike = self.parquet_sizes(files)
         check_folders(folders, names, files[0])
+        check_own(names, files[0], OWN)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         self.size = int(starts[-1])
         row = "file_row_number"
         if len(files) > 1:
             row += f" + {of_file(map(str, starts[:-1].tolist()), 'BIGINT')}"
-        columns = "".join(f"{folder_column(values)} AS {name_of(name)}, " for name, values in folders.items())
-        rows = f"read_parquet({file_list(files)}, hive_partitioning = false)"
+        columns = "".join(f"{column}, " for column in folder_columns(folders))
+        # By itself, DuckDB casts numbers to the type that they have in the first file.
+        options = f"hive_partitioning = false, union_by_name = {'false' if alike else 'true'}"
+        rows = f"read_parquet({file_list(files)}, {options})"
         return f"(SELECT *, {columns}({row})::BIGINT AS {name_of(ROW)} FROM {rows})"
 
-    def parquet_sizes(self, files: Sequence[Path]) -> tuple[list[int], list[str]]:
-        """The rows of each file, and the columns; every file must hold those of the first, of the same types."""
+    def parquet_sizes(self, files: Sequence[Path]) -> tuple[list[int], list[str], bool]:
+        """The rows of each file, the columns, and whether these are of the same type in every file.
+
+        Every file must hold those of the first, of types that one type can hold.
+        """
         sizes: list[int] = []
         first: dict[str, Any] = {}
+        alike = True
         for file in files:
             schema, rows = parquet_schema(file)
             kinds = dict(zip(schema.names, schema.types, strict=True))
@@ -140,14 +148,16 @@ class DuckSource:
                 )
             if len(kinds) < len(schema.names):
                 check_columns(schema.names, file)
+            alike = alike and kinds == first
             sizes.append(rows)
-        return sizes, list(first)
+        return sizes, list(first), alike
 
-    def from_text(self, files: Sequence[Path]) -> str:
+    def from_text(self, files: Sequence[Path], folders: Folders) -> str:
         """CSV files, typed as `podium.data.read` types them and kept as Parquet in the temporary folder."""
         first = files[0]
         header = read_csv_header(first)
         check_columns(header, first)
+        check_folders(folders, header, first)
         for file in files[1:]:
             other = read_csv_header(file)
             if other != header:
@@ -161,12 +171,15 @@ class DuckSource:
         columns = ", ".join(f"{quoted(h)}: 'VARCHAR'" for h in header)
         separator = separator_of(start_of(first), first)
         counted = [check_quotes(file, separator) for file in files]
+        plain = [plain_file(file, separator, self.folder / f"plain{i}.csv") for i, file in enumerate(files)]
         raw = (
-            f"read_csv({file_list(files)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
+            f"read_csv({file_list(plain)}, columns = {{{columns}}}, header = true, delim = {quoted(separator)}, "
             "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
-            "parallel = false)"
+            "parallel = false, hive_partitioning = false)"
         )
-        opened = self.typed(raw, header)
+        opened = self.typed(self.with_folders(raw, header, folders, first), header, folders)
+        for file in set(plain) - set(files):
+            file.unlink()
         known = [rows for rows in counted if rows is not None]
         if len(known) == len(files) and sum(known) != self.size:
             raise PodiumError(
@@ -175,7 +188,14 @@ class DuckSource:
             )
         return opened
 
-    def typed(self, raw: str, header: Sequence[str]) -> str:
+    def with_folders(self, raw: str, header: Sequence[str], folders: Folders, first: Path) -> str:
+        """Rows of files with what the names of their folders say as further columns."""
+        if not folders:
+            return raw
+        check_own(header, first, OWN[1:])
+        return f"(SELECT *, {', '.join(folder_columns(folders))} FROM {raw})"
+
+    def typed(self, raw: str, header: Sequence[str], folders: Iterable[str]) -> str:
         """Texts as numbers where every cell of a column is one and none is a code such as 007."""
         self.allow(len(header))
         copy = self.folder / "texts.parquet"
@@ -190,6 +210,7 @@ class DuckSource:
         for h, kind in zip(header, column_kinds(header, counts, self.text), strict=True):
             cell = name_of(h) if kind is None else f"CAST(trim({name_of(h)}) AS {kind})"
             casts.append(f"{cell} AS {name_of(h)}")
+        casts += map(name_of, folders)
         opened = self.kept(f"SELECT {', '.join(casts)} FROM {texts}")
         copy.unlink()
         return opened
@@ -202,49 +223,21 @@ class DuckSource:
         self.watch = Watch(())
         return self.from_parquet([copy], {})
 
-    def from_json(self, files: Sequence[Path]) -> str:
+    def from_json(self, files: Sequence[Path], folders: Folders) -> str:
         """JSON lines, kept as Parquet in the temporary folder; lists and objects become several columns."""
-        for file in files:
-            check_twins(first_keys(file), file.name, "DuckDB")
-        options = "format = 'newline_delimited', sample_size = -1, union_by_name = true, map_inference_threshold = -1"
-        raw = f"read_json({file_list(files)}, {options})"
-        found = {
-            column: kind for column, kind, *_ in self.connection.execute(f"DESCRIBE SELECT * FROM {raw}").fetchall()
-        }
-        kinds = {column: as_written(kind) for column, kind in found.items()}
-        if kinds != found:
-            columns = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in kinds.items())
-            raw = f"read_json({file_list(files)}, {options}, columns = {{{columns}}})"
-        parts = [
-            part
-            for column, kind in kinds.items()
-            for part in flattened(column, name_of(column), kind, partial(self.members, raw))
-        ]
-        self.allow(len(parts))
-        selected = f"SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {raw}"
-        self.refuse_mixed(selected, files[0])
-        return self.kept(selected)
-
-    def refuse_mixed(self, selected: str, first: Path) -> None:
-        """Refuse values of several kinds, which DuckDB keeps as texts: 1 and "1" would be the same."""
-        for header, kind, *_ in self.connection.execute(f"DESCRIBE {selected}").fetchall():
-            if kind == "JSON":
-                ((filled,),) = self.connection.execute(f"SELECT count({name_of(header)}) FROM ({selected})").fetchall()
-                if filled:
-                    raise PodiumError(
-                        f"{first.name}: the column {header!r} mixes several kinds of values",
-                        hint="give every row the same kind of value.",
-                    )
-
-    def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:
-        """What is inside a list or an object of JSON."""
-        if kind.endswith("[]"):
-            ((longest,),) = self.connection.execute(f"SELECT max(len({cell})) FROM {raw}").fetchall()
-            return [(f"[{i}]", f"{cell}[{i + 1}]", kind[:-2]) for i in range(longest or 0)]
-        if not kind.startswith("STRUCT("):
-            return None
-        inside = self.connection.execute(f"DESCRIBE SELECT unnest({cell}) FROM {raw}").fetchall()
-        return [(f":{name}", f"{cell}[{quoted(name)}]", inner) for name, inner, *_ in inside]
+        lines, buffers = JsonLines(self.connection, files), AS_COLUMNS * len(files)
+        self.allow(buffers)
+        raw, columns, parts = lines.open()
+        headers = [header for header, _ in parts]
+        check_columns(headers, files[0])
+        check_folders(folders, headers, files[0])
+        self.allow(len(parts) + buffers)
+        raw = self.with_folders(raw, columns, folders, files[0])
+        parts += [(folder, name_of(folder)) for folder in folders]
+        opened = self.kept(lines.of_one_kind(parts, raw))
+        for some in range(0, len(headers), AT_ONCE):
+            lines.refuse_rounded(headers[some : some + AT_ONCE], opened)
+        return opened
 
     def from_database(self, path: Path) -> str:
         """A table of a DuckDB database. Views are not read: they can name other files."""
@@ -257,15 +250,7 @@ class DuckSource:
         self.watch = Watch([path])
         self.connection.execute(f"ATTACH {quoted(place(path))} AS source (READ_ONLY, TYPE duckdb)")
         confine(self.connection, (), self.folder)
-        listing = "SELECT table_name, schema_name, sql FROM duckdb_tables() WHERE database_name = 'source'"
-        found = {name: rest for name, *rest in self.connection.execute(listing).fetchall()}
-        table = self.table or (next(iter(found)) if len(found) == 1 else None)
-        if table is None or table not in found:
-            raise PodiumError(
-                f"{path.name} has no table {table!r}" if table else f"{path.name} has {len(found) or 'no'} tables",
-                hint=(f"name one with table=; the tables are {listed(found)}." if found else NO_TABLE),
-            )
-        schema, definition = found[table]
+        schema, table, definition = self.find_table(path)
         chosen = f"source.{name_of(schema)}.{name_of(table)}"
         columns = [name for name, *_ in self.connection.execute(f"DESCRIBE {chosen}").fetchall()]
         ((self.size,),) = self.connection.execute(f"SELECT count(*) FROM {chosen}").fetchall()
@@ -276,6 +261,22 @@ class DuckSource:
             return self.kept(f"FROM {chosen}")
         return f"(SELECT *, rowid AS {name_of(ROW)} FROM {chosen})"
 
+    def find_table(self, path: Path) -> tuple[str, str, str]:
+        """The schema, the name and the definition of the table that is named, with or without its schema."""
+        listing = "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = 'source'"
+        tables = self.connection.execute(listing).fetchall()
+        wanted = self.table
+        found = [t for t in tables if wanted in (None, t[1], f"{t[0]}.{t[1]}")]
+        if len(found) == 1:
+            return found[0][0], found[0][1], found[0][2]
+        names = [t[1] for t in tables]
+        shown = sorted(f"{t[0]}.{t[1]}" if names.count(t[1]) > 1 else t[1] for t in tables)
+        if wanted is None:
+            said = f"{path.name} has {len(tables) or 'no'} tables"
+        else:
+            said = f"{path.name} has {len(found) or 'no'} {'tables' if found else 'table'} {wanted!r}"
+        raise PodiumError(said, hint=f"name one with table=; the tables are {listed(shown)}." if tables else NO_TABLE)
+
     def from_relation(self) -> str:
         """A relation of the user's own connection, kept as Parquet in the temporary folder."""
         if not hasattr(self.source, "write_parquet"):
@@ -283,6 +284,7 @@ class DuckSource:
                 f"a log cannot be scanned from {type(self.source).__name__}",
                 hint="give a path, a pattern such as 'log/*.parquet', or a DuckDB relation.",
             )
+        refuse_unions(dict(zip(self.source.columns, map(str, self.source.types), strict=True)))
         copy = self.folder / "rows.parquet"
         self.source.write_parquet(str(copy))
         return self.from_parquet([copy], {})
@@ -300,25 +302,16 @@ def parquet_schema(file: Path) -> tuple[Any, int]:
         raise parquet_error(file, error) from error
 
 
-def first_keys(file: Path) -> list[str]:
-    """The columns in the first lines of a file of JSON lines."""
-    start = start_of(file)
-    if not start.strip():
-        raise PodiumError(f"{file.name} is empty", hint="write one JSON object per line.")
-    found: dict[str, None] = {}
-    for line in filter(str.strip, start.split("\n")[:KEYS_OF]):
-        with suppress(ValueError, RecursionError):  # DuckDB says what is wrong, or the line is longer than the start
-            record = json.loads(line, object_pairs_hook=Pairs)
-            found |= dict.fromkeys(name for name, _ in flatten(record)) if isinstance(record, Pairs) else {}
-    return list(found)
-
-
 def check_columns(names: Sequence[str], file: Path) -> None:
-    """Refuse columns that DuckDB cannot tell apart, or takes for its own."""
+    """Refuse columns that DuckDB cannot tell apart."""
     check_header(names, file)
     check_twins(names, file.name, "DuckDB")
+
+
+def check_own(names: Iterable[str], file: Path, own: Sequence[str]) -> None:
+    """Refuse columns that DuckDB takes for its own."""
     for name in names:
-        if name.lower() in OWN and file.suffix.lower() in PARQUET_ENDINGS:
+        if name.lower() in own:
             raise PodiumError(f"{file.name}: DuckDB needs the name {name!r} for itself", hint="rename that column.")
 
 
@@ -327,11 +320,22 @@ def of_file(values: Iterable[str], kind: str) -> str:
     return f"list_extract([{', '.join(values)}]::{kind}[], (file_index + 1)::BIGINT)"
 
 
+def folder_columns(folders: Folders) -> list[str]:
+    return [f"{folder_column(values)} AS {name_of(name)}" for name, values in folders.items()]
+
+
 def folder_column(values: Sequence[str | None]) -> str:
     """SQL for a column that the folders of the files give, typed as a column of a CSV file would be."""
     typed = type_cells([value or "" for value in values], False)
     kind = {"i": "BIGINT", "f": "DOUBLE"}.get(typed.dtype.kind, "VARCHAR")
     return of_file(("NULL" if value is None else quoted(value) for value in values), kind)
+
+
+def refuse_unions(kinds: Mapping[str, str]) -> None:
+    """Refuse columns of several types at once, which have no equal outside DuckDB."""
+    for name, kind in kinds.items():
+        if kind.startswith("UNION("):
+            raise PodiumError(f"the column {name!r} is a {kind}", hint="give every row the same kind of value.")
 
 
 def is_database(path: Path) -> bool:
@@ -354,24 +358,18 @@ def check_database(file: Path) -> None:
         raise PodiumError(f"{file.name} is not a DuckDB database", hint="give a file that DuckDB has written.")
 
 
-def as_written(kind: str) -> str:
-    """A type that DuckDB sees in JSON, with texts that look like dates, times or ids left as the texts they are.
-
-    >>> as_written("STRUCT(DATE DATE, b TIMESTAMP[])")
-    'STRUCT(DATE VARCHAR, b VARCHAR[])'
-    """
-    return GUESSED.sub(lambda found: "VARCHAR" if found[1] else found[0], kind)
-
-
 def matches(cell: str, pattern: str) -> str:
     return f"regexp_full_match({cell}, {quoted(pattern)})"
 
 
 def same_kind(a: Any, b: Any) -> bool:
-    """Whether two Arrow types are read alike: whole numbers of any width, numbers of any precision, texts."""
+    """Whether one type holds the values of both Arrow types: whole numbers, numbers of any precision, texts."""
+    import pyarrow as pa
     from pyarrow import types
 
     if a == b:
         return True
+    if pa.uint64() in (a, b) and types.is_integer(a):  # no type of 64 bits holds them beside whole numbers below 0
+        return bool(types.is_unsigned_integer(a) and types.is_unsigned_integer(b))
     tests = (types.is_integer, types.is_floating, lambda t: types.is_string(t) or types.is_large_string(t))
     return any(test(a) and test(b) for test in tests)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.data.columns import Column, is_missing, to_array
+from podium.data.columns import INT64, Column, is_missing, is_unequal, kind_of, to_array
 from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
 from podium.data.errors import PodiumError, needs, refuse_rows
 from podium.data.frames import columns_to_frame
@@ -18,11 +19,22 @@ from podium.data.log import Log
 if TYPE_CHECKING:
     import duckdb
 
-ROW, CHOICE = "podium row number", "podium choice"
+CHOICE = "podium choice"
 FIXED = ("error",)  # DuckDB calls it volatile lest it is run too early
+CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB does not call them volatile
+MACHINE = ("version",)
 BY_DATE = ("age",)  # with one time, they count from today; DuckDB does not say so
-SERIES = ("generate_series", "range", "unnest")  # functions that stand for a table and look at their arguments alone
+MULTIPLYING = ("unnest", "unpivot_list")  # functions that make several rows of one, or look at all columns
+BEYOND = {  # parts of an expression that look at more than named columns of one row
+    "SUBQUERY": "SELECT", "WINDOW": "OVER", "STAR": "*", "POSITIONAL_REFERENCE": "a column by its position"
+}  # fmt: skip
 LISTED = 50  # columns that a hint names
+NOT_ALONE = "does not depend on the log alone"
+NOT_ITS_ROW = "looks at more than the named columns of one row"
+HINTS = {
+    NOT_ALONE: "use columns of the log alone: add what you need as a column; for chance, give probabilities.",
+    NOT_ITS_ROW: "a policy chooses row by row: add what you need of other rows, such as an average, as a column.",
+}
 
 
 def chosen_actions(name: str, expression: str, log: Log) -> Column:
@@ -32,17 +44,12 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
         import duckdb
     visible = visible_columns(log)
     check_twins(name, visible)
-    rows = np.arange(len(log))
-    table = columns_to_frame({**visible, ROW: rows}, "pyarrow")
     with connect({"threads": 1, "enable_external_access": False}) as connection:
-        connection.register("log", table)
+        connection.register("log", columns_to_frame({h: as_in_sql(c) for h, c in visible.items()}, "pyarrow"))
         connection.execute("SET lock_configuration = true")
-        query = f'SELECT ({expression}\n) AS "{CHOICE}", "{ROW}" FROM log ORDER BY "{ROW}"'
         try:
-            one = len(connection.extract_statements(query)) == 1
-            if one:
-                check_repeatable(name, query, visible)
-            answer = connection.execute(query).fetchnumpy() if one else {}
+            check_expression(name, expression, visible)
+            answer = connection.execute(f"SELECT ({expression}\n) AS {name_of(CHOICE)} FROM log").fetchnumpy()
         except duckdb.Error as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
@@ -53,14 +60,34 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
             raise
-    if set(answer) != {CHOICE, ROW} or not np.array_equal(answer[ROW], rows):
-        raise PodiumError(
-            f"policy {name!r}: the SQL must be one expression with one value per row", hint=columns_hint(visible)
-        )
     column = to_array(answer[CHOICE])
     hint = "add an ELSE to the CASE."
     refuse_rows(f"policy {name!r}", "must choose an action in every row", is_missing(column), column, hint)
     return column
+
+
+def as_in_sql(column: Column) -> Column:
+    """A column such that its SQL type does not depend on who has read it, nor on the rows of a part.
+
+    Numbers are BIGINT or DOUBLE (of any precision, and decimals), and a gap of any kind is NULL.
+    """
+    if column.dtype.kind == "O":
+        present = [x for x in column if x is not None and not is_unequal(x)]
+        broken = any(isinstance(x, Decimal | float | np.floating) for x in present)
+        if broken and all(kind_of(x) == "number" for x in present):
+            column = np.array([np.nan if x is None or is_unequal(x) else float(x) for x in column])
+    if column.dtype.kind == "u" and (not len(column) or int(column.max()) in INT64):
+        return column.astype(np.int64)
+    if column.dtype.kind == "i":
+        return column.astype(np.int64)
+    if column.dtype.kind != "f":
+        return column
+    numbers, gaps = column.astype(np.float64), np.isnan(column)
+    if not gaps.any():
+        return numbers
+    boxed = numbers.astype(object)
+    boxed[gaps] = None
+    return boxed
 
 
 def check_twins(name: str, visible: Collection[str]) -> None:
@@ -75,54 +102,80 @@ def check_twins(name: str, visible: Collection[str]) -> None:
             )
 
 
-# --- the same log gives the same answer ----------------------------------------------------------------------------
+# --- the same row gives the same answer ----------------------------------------------------------------------------
 
 
-def check_repeatable(name: str, query: str, columns: Iterable[str]) -> None:
-    """Refuse what may differ from one run or machine to the next: chance, the clock, settings, samples."""
-    what = changing_part(query, frozenset(h.lower() for h in columns))
-    if what is not None:
+def check_expression(name: str, expression: str, columns: Iterable[str]) -> None:
+    """Refuse what is not a function of a row: what may differ from one run or machine to the next, such as chance,
+    the clock and settings, and what looks at other rows, of which a large log shows a policy only some at once."""
+    found = refused_part(expression, frozenset(h.lower() for h in columns))
+    if found is None:
+        return
+    what, reason = found
+    if not reason:
         raise PodiumError(
-            f"policy {name!r}: the SQL uses {what}, which does not depend on the log alone",
-            hint="use columns of the log alone: add what you need as a column; for chance, give probabilities.",
+            f"policy {name!r}: the SQL must be one expression with one value per row", hint=columns_hint(columns)
         )
+    raise PodiumError(f"policy {name!r}: the SQL uses {what}, which {reason}", hint=HINTS[reason])
 
 
 @lru_cache(maxsize=256)  # a policy is asked for many parts of a log
-def changing_part(query: str, columns: frozenset[str]) -> str | None:
-    """What in a query does not depend on the log alone."""
+def refused_part(expression: str, columns: frozenset[str]) -> tuple[str, str] | None:
+    """What in an expression is not a function of one row, and why; ("", "") where it is not one expression."""
     with connect({"threads": 1}) as connection:
-        return changing_query(query, columns, connection)
+        return refused_query(f"SELECT ({expression}\n)", columns, connection)
 
 
-def changing_query(query: str, columns: Collection[str], connection: duckdb.DuckDBPyConnection) -> str | None:
+def refused_query(
+    query: str, columns: Collection[str], connection: duckdb.DuckDBPyConnection
+) -> tuple[str, str] | None:
+    if len(connection.extract_statements(query)) != 1:
+        return "", ""
     tree = parsed(query, connection)
-    own = {str(node["key"]).lower() for node in nodes(tree) if set(node) == {"key", "value"}}  # WITH name AS (...)
-    for node in nodes(tree):
-        table = str(node["table_name"]) if node.get("type") == "BASE_TABLE" else "log"
-        if table.lower() not in {"log", *own}:
-            return f"the table {table!r}"
-        if (what := changing_node(node, columns, connection)) is not None:
-            return what
-    return None
+    found = (refused_node(node, columns, connection) for node in nodes(tree))
+    part = next((part for part in found if part is not None), None)
+    alone = outside(tree) == outside(parsed("SELECT (1)", connection))
+    return part if part is not None or alone else ("", "")
 
 
-def changing_node(node: dict[str, Any], columns: Collection[str], connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What in a node of a parsed query may change."""
-    if node.get("sample") is not None:
-        return "a random sample"
-    if node.get("type") == "TABLE_FUNCTION":
-        inner = str(node["function"].get("function_name", "")).lower()
-        return None if inner in SERIES else f"{inner}()"
+def outside(tree: Any) -> Any:
+    """A parsed query but for its one expression."""
+    statement = tree["statements"][0]
+    return {**statement, "node": {**statement["node"], "select_list": len(statement["node"].get("select_list", ()))}}
+
+
+def refused_node(
+    node: dict[str, Any], columns: Collection[str], connection: duckdb.DuckDBPyConnection
+) -> tuple[str, str] | None:
+    """What in a node of a parsed query is not a function of one row, and why."""
+    if (what := BEYOND.get(str(node.get("class")))) is not None:
+        return what, NOT_ITS_ROW
     if function := str(node.get("function_name", "")).lower():
-        volatile, macros = functions()
-        arguments = node.get("arguments") or node.get("children") or ()  # newer and older versions of DuckDB
-        inside = (changing_query(f"SELECT {text}", (), connection) for text in macros.get(function, ()))
-        changes = function in volatile or (function in BY_DATE and len(arguments) == 1) or any(inside)
-        return f"{function}()" if changes else None
+        return refused_function(function, node, connection)
     names: list[str] = node.get("column_names", []) if node.get("type") == "COLUMN_REF" else []
-    if len(names) == 1 and names[0].lower() not in columns and is_value(names[0], connection):
-        return names[0]
+    last = names[-1].lower() if names else ""
+    if last == "rowid" and last not in columns:
+        return names[-1], NOT_ITS_ROW
+    if len(names) != 1 or last in columns:
+        return None
+    if last == "log":
+        return "all columns at once", NOT_ITS_ROW
+    return (names[0], NOT_ALONE) if is_value(names[0], connection) else None
+
+
+def refused_function(
+    function: str, node: dict[str, Any], connection: duckdb.DuckDBPyConnection
+) -> tuple[str, str] | None:
+    volatile, aggregates, macros = functions()
+    if function in aggregates or function in MULTIPLYING:
+        return f"{function}()", NOT_ITS_ROW
+    arguments = node.get("arguments") or node.get("children") or ()  # newer and older versions of DuckDB
+    if function in volatile or (function in BY_DATE and len(arguments) == 1):
+        return f"{function}()", NOT_ALONE
+    for text in macros.get(function, ()):
+        inside = refused_query(f"SELECT ({text})", (), connection)
+        if inside is not None:
+            return f"{function}()", inside[1] or NOT_ALONE
     return None
 
 
@@ -149,8 +202,8 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 @cache
-def functions() -> tuple[set[str], dict[str, list[str]]]:
-    """The functions that DuckDB's own catalog calls volatile, and what its macros stand for."""
+def functions() -> tuple[set[str], set[str], dict[str, list[str]]]:
+    """The functions that depend on more than their arguments, those of several rows, and what macros stand for."""
     listing = "SELECT DISTINCT lower(function_name), stability, macro_definition, function_type FROM duckdb_functions()"
     with connect({"threads": 1}) as connection:
         found = connection.execute(listing).fetchall()
@@ -159,7 +212,7 @@ def functions() -> tuple[set[str], dict[str, list[str]]]:
     for name, _, definition, kind in found:
         if kind == "macro":
             macros.setdefault(name, []).append(definition)
-    return volatile, macros
+    return {*volatile, *CLOCKS, *MACHINE}, {name for name, _, _, kind in found if kind == "aggregate"}, macros
 
 
 def is_value(word: str, connection: duckdb.DuckDBPyConnection) -> bool:
@@ -181,7 +234,7 @@ def visible_columns(log: Log) -> dict[str, Column]:
     return {h: c for h, c in source.items() if h in log.state_columns or h not in hidden | policy}
 
 
-def columns_hint(visible: dict[str, Column]) -> str:
+def columns_hint(visible: Iterable[str]) -> str:
     names = [h if h.isidentifier() else name_of(h) for h in visible]
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return (
