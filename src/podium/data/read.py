@@ -268,9 +268,8 @@ def check_header(header: Sequence[str], path: Path) -> None:
     if "" in header:
         raise PodiumError(f"{path.name}: column {header.index('') + 1} has no name", hint="give every column a header.")
     if (twice := repeated(header)) is not None:
-        raise PodiumError(
-            f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."
-        )
+        said = f"{path.name}: the column {twice!r} appears twice"
+        raise PodiumError(said, hint="give each column a name of its own.")
 
 
 def type_cells(cells: Sequence[str], as_text: bool) -> Column:
