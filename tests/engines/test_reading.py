@@ -501,3 +501,13 @@ def test_every_pass_tells_how_far_it_is(tmp_path: Path) -> None:
     podium.compare(scan(tmp_path / "log.parquet", progress=keep), TWO)
     assert {"first look", "latest rows", "the sample", "all rows"} <= set(told)
     assert all(rows > 0 and rows % ROWS == 0 for rows in told.values()), told
+
+
+def test_whole_numbers_beyond_64_bits_are_refused_or_read_as_texts(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = "".join(f"{2**63 + i % 3},{'ab'[i % 2]},{i % 5}\n" for i in range(30))
+    path.write_text("id,action,reward\n" + rows)
+    assert podium.read_log(path).n_states == 3
+    with pytest.raises(PodiumError, match=r"the column 'id' holds whole numbers of more than 64 bits \(30 rows\)"):
+        podium.scan_log(path, engine="duckdb")
+    assert podium.scan_log(path, engine="duckdb", text=["id"]).collect().n_states == 3

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from podium.data.errors import PodiumError, count
+
 CODE, WHOLE = "[+-]?0[0-9]+", "[+-]?[0-9]+"  # 007 is a name, not the number 7
-COUNTS = 4  # of each column
+COUNTS = 5  # of each column
 
 
 def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
-    """SQL that counts the cells of a column of texts which are no number, are a code, are not whole, are present.
+    """SQL that counts the cells of a column of texts which are no number, are a code, are not whole, are present,
+    are whole beyond 64 bits.
 
     Parameters
     ----------
@@ -25,15 +28,24 @@ def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
         f"count_if(coalesce({matches(cell, CODE)}, false))",
         f"count_if({column} IS NULL OR NOT coalesce({whole}, false))",
         f"count({column})",
+        f"count_if({matches(cell, WHOLE)} AND try_cast({cell} AS BIGINT) IS NULL)",
     ]
 
 
 def column_kinds(header: Sequence[str], counts: Sequence[int], text: Sequence[str]) -> list[str | None]:
-    """What each column is cast to: "DOUBLE" or "BIGINT", as `podium.data.read` types cells; None for texts."""
+    """What each column is cast to: "DOUBLE" or "BIGINT", as `podium.data.read` types cells; None for texts.
+
+    Whole numbers beyond 64 bits are refused: as DOUBLE, different ones would become the same.
+    """
     kinds: list[str | None] = []
     for i, name in enumerate(header):
-        not_number, codes, not_whole, present = counts[COUNTS * i : COUNTS * (i + 1)]
+        not_number, codes, not_whole, present, wide = counts[COUNTS * i : COUNTS * (i + 1)]
         texts = name in text or not present or not_number or codes
+        if wide and not texts:
+            raise PodiumError(
+                f"the column {name!r} holds whole numbers of more than 64 bits ({count(wide, 'row')})",
+                hint=f"read it as texts with --text {name} (text=[{name!r}]), or use engine='memory'.",
+            )
         kinds.append(None if texts else "DOUBLE" if not_whole else "BIGINT")
     return kinds
 
@@ -42,7 +54,7 @@ def mixed_columns(header: Sequence[str], counts: Sequence[int], text: Sequence[s
     """The columns in which some cells are numbers and others are not, none being a code such as 007."""
     found = set()
     for i, name in enumerate(header):
-        not_number, codes, _, present = counts[COUNTS * i : COUNTS * (i + 1)]
+        not_number, codes, _, present, _ = counts[COUNTS * i : COUNTS * (i + 1)]
         if name not in text and not codes and 0 < (not_number or 0) < present:
             found.add(name)
     return frozenset(found)
