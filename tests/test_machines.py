@@ -8,6 +8,7 @@ import pytest
 from machines import CASES, ask_all, contradictions, machines, numbers_apart, unlike
 
 
+@pytest.mark.slow  # asks every question on every imitated processor
 def test_every_machine_gives_the_same_answers() -> None:
     """Numbers agree to six significant digits; ranks, verdicts, rows needed and words are equal."""
     asked = machines()

@@ -141,6 +141,7 @@ def test_settings_do_not_mix_in_one_folder(quick: Path) -> None:
     assert Plan(replay=True).name != Plan().name != Plan(seed=1).name != Plan(rewards=("1.2-text",)).name
 
 
+@pytest.mark.slow  # runs the experiment once more
 def test_other_rewards_have_results_but_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", "synthetic", "--quick", "--reward", "1.2-text", "--verdict-tests", "0"]
     assert main([*arguments, "--out", str(tmp_path)]) == 0
@@ -203,6 +204,7 @@ def test_every_deviation_is_in_the_docs() -> None:
     assert [title for title, text in DEVIATIONS if f"**{title}.** {text}" not in words] == []
 
 
+@pytest.mark.slow  # judges many logs
 def test_own_verdicts_are_those_of_compare() -> None:
     bandit = load_bandit("1.1")
     rng = np.random.default_rng(0)

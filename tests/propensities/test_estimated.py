@@ -498,6 +498,7 @@ FIXED = {"zero": "constant:0", "one": "constant:1", "two": "constant:2"}
 SAMPLE = {"sample_rows": 2000}
 
 
+@pytest.mark.slow  # estimates the propensities of a long log
 def test_the_sample_of_a_long_log_is_judged_with_a_believable_estimate_as_a_short_log_is() -> None:
     log, truth = long_log()
     found = podium.compare(log, FIXED, behavior="estimate:frequencies", **SAMPLE)
