@@ -24,7 +24,7 @@ from podium.data.roles import Roles, assign_roles, available, describe_log, log_
 from podium.data.states import units_column
 from podium.data.times import times_column
 from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
-from podium.engines.arrow import ArrowReader, BatchWork, Fault
+from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -275,7 +275,7 @@ class ScannedLog:
             raise no_rows()
         refuse_odd(self.engine.odd, self.roles)
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
-        columns = self.engine.as_memory(pa.concat_batches(batches))
+        columns = self.engine.as_memory(one_batch(pa.Table.from_batches(batches)))
         refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
         log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
         log = log if self.behavior is None else log.with_behavior(self.behavior)

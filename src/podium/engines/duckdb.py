@@ -343,10 +343,10 @@ def even_batches(reader: pa.RecordBatchReader, rows: int) -> Generator[pa.Record
                 held.append(batch.slice(0, take))
                 batch, size = batch.slice(take), size + take
                 if size == rows:
-                    yield held[0] if len(held) == 1 else pa.concat_batches(held)
+                    yield held[0] if len(held) == 1 else one_batch(pa.Table.from_batches(held))
                     held, size = [], 0
         if held:
-            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            yield held[0] if len(held) == 1 else one_batch(pa.Table.from_batches(held))
 
 
 def cell(column: str, kind: str) -> str:

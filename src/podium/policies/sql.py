@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 CHOICE = "podium choice"
 FIXED = ("error",)  # DuckDB calls it volatile lest it is run too early
-CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB does not call them volatile
-MACHINE = ("version",)
+# DuckDB, or its older releases, do not call these volatile.
+CLOCKS = ("current_localtime", "current_localtimestamp", "ago")
+MACHINE = ("version", "current_setting", "getvariable", "vector_type")
 BY_DATE = ("age",)  # with one time, they count from today; DuckDB does not say so
 MULTIPLYING = ("unnest", "unpivot_list")  # functions that make several rows of one, or look at all columns
 BEYOND = {  # parts of an expression that look at more than named columns of one row
