@@ -511,3 +511,26 @@ def test_whole_numbers_beyond_64_bits_are_refused_or_read_as_texts(tmp_path: Pat
     with pytest.raises(PodiumError, match=r"the column 'id' holds whole numbers of more than 64 bits \(30 rows\)"):
         podium.scan_log(path, engine="duckdb")
     assert podium.scan_log(path, engine="duckdb", text=["id"]).collect().n_states == 3
+
+
+def test_large_ids_beside_a_fraction_are_refused_as_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = "".join(f"{0.5 if i == 7 else 2**53 + i % 2},{'ab'[i % 2]},{i % 5}\n" for i in range(30))
+    path.write_text("id,action,reward\n" + rows)
+    with pytest.raises(PodiumError, match="floats can tell apart"):
+        podium.read_log(path)
+    with pytest.raises(PodiumError, match=r"whole numbers that floats cannot tell apart \(29 rows\)"):
+        podium.scan_log(path, engine="duckdb")
+
+
+@pytest.mark.parametrize("cell", ["\x1c0.5", "０.5", "٠.٥"])
+@pytest.mark.parametrize("column", ["reward", "propensity"])
+def test_numbers_that_only_python_reads_are_never_dropped(column: str, cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    cells = [{"reward": "0.5", "propensity": "0.5"} for _ in range(300)]
+    cells[277][column] = cell
+    rows = "".join(f"{i % 3},{'ab'[i // 2 % 2]},{c['reward']},{c['propensity']}\n" for i, c in enumerate(cells))
+    path.write_text("x,action,reward,propensity\n" + rows, encoding="utf-8")
+    log = podium.scan_log(path, engine="duckdb")
+    with pytest.raises(PodiumError, match=f"'{column}'"):
+        podium.compare(log, {"u": "uniform", "a": "constant:a"}, sample_rows=100)

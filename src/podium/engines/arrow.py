@@ -93,8 +93,7 @@ class ArrowReader:
         names = self.roles.names
         given = [name for name in batch.schema.names if name not in (ROW, LATEST)]
         columns = LazyColumns(given, partial(column_of, batch))
-        reward = numbers(batch.column(names["reward"]))
-        assert reward is not None  # the first pass has seen to that
+        reward = numbers_of(batch, names["reward"])
         codes = label_codes(batch.column(names["action"]), self.actions)
         states = {h: as_labels(columns[h]) for h in self.roles.states if h in columns}
         log = object.__new__(Log)
@@ -102,7 +101,7 @@ class ArrowReader:
             states=states_given(columns, list(states), None),
             actions=to_array(list(self.actions))[codes],
             rewards=reward,
-            propensities=numbers(batch.column(names["propensity"])) if "propensity" in names else None,
+            propensities=numbers_of(batch, names["propensity"]) if "propensity" in names else None,
             action_space=self.actions,
             columns=columns,
             names=names,
@@ -151,6 +150,17 @@ def memory_columns(mixed: Collection[str], batch: pa.RecordBatch) -> dict[str, C
         elif header != ROW:
             columns[header] = arrow_column(column)
     return columns
+
+
+def numbers_of(batch: pa.RecordBatch, header: str) -> Floats:
+    """(n,) a column of numbers; refused where Python reads a cell as a number that the engine does not."""
+    found = numbers(batch.column(batch.schema.get_field_index(header)))
+    if found is None:
+        raise PodiumError(
+            f"column {header!r} holds cells that this engine does not read as numbers",
+            hint="write numbers in plain digits without odd spaces, or use engine='memory'.",
+        )
+    return found
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -8,12 +8,13 @@ from typing import Any
 from podium.data.errors import PodiumError, count
 
 CODE, WHOLE = "[+-]?0[0-9]+", "[+-]?[0-9]+"  # 007 is a name, not the number 7
-COUNTS = 5  # of each column
+COUNTS = 6  # of each column
+EXACT = 2**53  # from here on, floats do not hold every whole number
 
 
 def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
     """SQL that counts the cells of a column of texts which are no number, are a code, are not whole, are present,
-    are whole beyond 64 bits.
+    are whole beyond 64 bits, are whole beyond what floats tell apart.
 
     Parameters
     ----------
@@ -29,6 +30,7 @@ def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
         f"count_if({column} IS NULL OR NOT coalesce({whole}, false))",
         f"count({column})",
         f"count_if({matches(cell, WHOLE)} AND try_cast({cell} AS BIGINT) IS NULL)",
+        f"count_if({matches(cell, WHOLE)} AND abs(try_cast({cell} AS DOUBLE)) >= {EXACT})",
     ]
 
 
@@ -39,12 +41,18 @@ def column_kinds(header: Sequence[str], counts: Sequence[int], text: Sequence[st
     """
     kinds: list[str | None] = []
     for i, name in enumerate(header):
-        not_number, codes, not_whole, present, wide = counts[COUNTS * i : COUNTS * (i + 1)]
+        not_number, codes, not_whole, present, wide, inexact = counts[COUNTS * i : COUNTS * (i + 1)]
         texts = name in text or not present or not_number or codes
         if wide and not texts:
             raise PodiumError(
                 f"the column {name!r} holds whole numbers of more than 64 bits ({count(wide, 'row')})",
                 hint=f"read it as texts with --text {name} (text=[{name!r}]), or use engine='memory'.",
+            )
+        if inexact and not_whole and not texts:
+            raise PodiumError(
+                f"the column {name!r} mixes fractions with whole numbers that floats cannot tell apart "
+                f"({count(inexact, 'row')})",
+                hint=f"read it as texts with --text {name} (text=[{name!r}]), or write all numbers in one form.",
             )
         kinds.append(None if texts else "DOUBLE" if not_whole else "BIGINT")
     return kinds
@@ -54,7 +62,7 @@ def mixed_columns(header: Sequence[str], counts: Sequence[int], text: Sequence[s
     """The columns in which some cells are numbers and others are not, none being a code such as 007."""
     found = set()
     for i, name in enumerate(header):
-        not_number, codes, _, present, _ = counts[COUNTS * i : COUNTS * (i + 1)]
+        not_number, codes, _, present, *_ = counts[COUNTS * i : COUNTS * (i + 1)]
         if name not in text and not codes and 0 < (not_number or 0) < present:
             found.add(name)
     return frozenset(found)

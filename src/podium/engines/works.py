@@ -17,7 +17,7 @@ from podium.data.errors import PodiumError
 from podium.data.log import AGREE, LARGEST, SMALLEST, Log
 from podium.data.roles import Roles
 from podium.engines import LATEST, ROW, P
-from podium.engines.arrow import ArrowReader, labels_of, numbers
+from podium.engines.arrow import ArrowReader, labels_of, numbers, numbers_of
 from podium.engines.parts import UNITS
 from podium.engines.sample import bin_counts, unit_bins
 from podium.estimates.moments import Moments
@@ -114,8 +114,7 @@ def is_strange(column: pa.Array) -> bool:
 
 def latest_rewards(batch: pa.RecordBatch, reward: str) -> Moments:
     """The rewards of the latest row of each state and action."""
-    values = numbers(batch.column(reward))
-    assert values is not None
+    values = numbers_of(batch, reward)
     return Moments.of(values[batch.column(LATEST).to_numpy(zero_copy_only=False)][:, None])
 
 
