@@ -187,7 +187,7 @@ def error_of(spread: Floats, rows: int, samples: int) -> Floats:
     return spread * np.sqrt(samples / (samples - 1)) / rows if samples > 1 else np.full_like(spread, np.nan)
 
 
-@np.errstate(over="ignore")
+@np.errstate(over="ignore", under="ignore")
 def term_sizes(terms: RowTerms) -> Floats:
     """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
     largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
