@@ -28,6 +28,7 @@ from podium.data.columns import Column, Floats, to_array
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
 from podium.data.files import note_input, write_output
 from podium.data.log import Log
+from podium.data.paths import missing_file
 
 ENDINGS = (".dsjson", ".vw")
 ABSENT = "absent"  # a text feature that a line lacks
@@ -116,7 +117,7 @@ class Line(NamedTuple):
 def lines_of(path: Path) -> Iterator[Line]:
     """The lines of a file, one at a time."""
     if not path.is_file():
-        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
+        raise missing_file(path)
     note_input(path)
     number = 0
     try:

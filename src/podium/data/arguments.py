@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import is_huge, to_array
-from podium.data.errors import PodiumError, shown
+from podium.data.errors import PodiumError, shown, told_as
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -201,12 +201,6 @@ def refuse_class(what: str, thing: Any) -> None:
 
 def attribute(what: str, thing: Any, name: str, default: Any = None) -> Any:
     """An attribute of a user's object, or the default; what a property raises is told with the object's name."""
-    try:
+    hint = f"mend {name!r} of {type(thing).__name__}, or give a function of the states."
+    with told_as(f"{what}: its attribute {name!r} cannot be read", hint):
         return getattr(thing, name, default)
-    except PodiumError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PodiumError(
-            f"{what}: its attribute {name!r} cannot be read: {type(error).__name__}: {error}",
-            hint=f"mend {name!r} of {type(thing).__name__}, or give a function of the states.",
-        ) from error

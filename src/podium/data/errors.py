@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,19 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtra(package, extra, purpose) from error
+
+
+@contextmanager
+def told_as(what: str, hint: str | Callable[[], str]) -> Iterator[None]:
+    """Whatever a user's code raises, as an error that says what failed; podium's own errors pass."""
+    try:
+        yield
+    except PodiumError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PodiumError(
+            f"{what}: {type(error).__name__}: {error}", hint=hint if isinstance(hint, str) else hint()
+        ) from error
 
 
 def refuse_rows(what: str, rule: str, bad: ArrayLike, values: Any, hint: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from podium.adapters.sb3 import is_discrete, load_model
 from podium.data.arguments import attribute, refuse_class
 from podium.data.columns import Floats, foreign_array
-from podium.data.errors import PodiumError, count, listed
+from podium.data.errors import PodiumError, count, listed, told_as
 from podium.data.facts import Fact
 from podium.data.owned import ask
 from podium.episodes.bounds import Bounds, bounds_of
@@ -59,16 +59,10 @@ class Actor:
         return answer.reshape(-1)
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Floats:
-        try:
+        shapes = " and ".join(str(x.shape) for x in arguments if isinstance(x, np.ndarray))
+        hint = f"it was called with arrays of shape {shapes}."
+        with told_as(f"policy {self.name!r} failed on the logged steps", hint):
             return numbers_of(ask(function, *arguments))
-        except PodiumError:
-            raise
-        except (Exception, SystemExit) as error:
-            shapes = " and ".join(str(x.shape) for x in arguments if isinstance(x, np.ndarray))
-            raise PodiumError(
-                f"policy {self.name!r} failed on the logged steps: {type(error).__name__}: {error}",
-                hint=f"it was called with arrays of shape {shapes}.",
-            ) from error
 
 
 def as_actor(name: str, policy: Any) -> Actor:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from podium.adapters.sb3 import is_discrete, seeded
 from podium.data.arguments import SEED, attribute, checked, flag, optional, refuse_class, text, whole
-from podium.data.errors import MissingExtra, PodiumError, shown
+from podium.data.errors import MissingExtra, PodiumError, shown, told_as
 from podium.data.owned import ask
 from podium.episodes.actors import array_of, batch_predict, load_spec
 from podium.episodes.bounds import bounds_of
@@ -92,15 +92,9 @@ def record(
 
 def answer_of(act: Callable[[NDArray[Any]], NDArray[Any]], observation: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """What the policy does on one observation, in the shape of the environment's actions."""
-    try:
+    hint = f"it was called with one observation, and its action must have shape {shape}."
+    with told_as("the policy failed on an observation", hint):
         return np.array(ask(act, observation)).reshape(shape)
-    except PodiumError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PodiumError(
-            f"the policy failed on an observation: {type(error).__name__}: {error}",
-            hint=f"it was called with one observation, and its action must have shape {shape}.",
-        ) from error
 
 
 def single_action(policy: Any, deterministic: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:

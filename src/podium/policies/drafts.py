@@ -24,7 +24,7 @@ from podium.data.columns import (
     plain,
     to_array,
 )
-from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value, shown
+from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value, shown, told_as
 from podium.data.frames import frame_to_columns, is_frame
 from podium.data.log import AGREE, Log
 from podium.data.owned import ask, lent, owned
@@ -215,15 +215,12 @@ def check_sums(what: str, matrix: Floats, labels: tuple[Any, ...]) -> None:
 def call(name: str, function: Callable[..., Any], states: Any, **options: Any) -> Any:
     """A user's function on the states; what it raises is told with the policy's name, and so is an answer of another
     library that cannot be read."""
-    try:
+
+    def called_with() -> str:
+        return f"it was called with {describe_states(lent(states))}."
+
+    with told_as(f"policy {name!r} failed on the log's states", called_with):
         answer = ask(function, states, **options)
-    except PodiumError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PodiumError(
-            f"policy {name!r} failed on the log's states: {type(error).__name__}: {error}",
-            hint=f"it was called with {describe_states(lent(states))}.",
-        ) from error
     if answer is None or isinstance(answer, Real | str | tuple | set | frozenset | Mapping) or is_frame(answer):
         return answer
     try:
