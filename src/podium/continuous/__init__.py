@@ -26,7 +26,7 @@ __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]
 
 
 def check_log(log: Any) -> ContinuousLog:
-    """Refuse what is no log of such actions."""
+    """Refuse anything that is not a log of such actions."""
     found: ContinuousLog = one_of(ContinuousLog, hint="use ContinuousLog(states, actions, rewards).")("log", log)
     return found
 
