@@ -173,6 +173,16 @@ def test_large_numbers_with_fractions_beside_them_are_read(tmp_path: Path) -> No
     assert scan(file).collect().states.tolist() == [2.0**70, 0.5]
 
 
+@pytest.mark.parametrize("cell", ["{}", "[{}]", '{{"y": [{}], "z": "1:, 2"}}'])
+def test_whole_numbers_that_fractions_would_merge_are_refused(cell: str, tmp_path: Path) -> None:
+    lines = [
+        f'{{"x": {cell.format(x)}, "action": "a", "reward": 1}}\n' for x in (9007199254740993, 9007199254740992, 0.5)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(lines))
+    with pytest.raises(PodiumError, match="mixes fractions with whole numbers that floats cannot tell apart"):
+        scan(tmp_path / "log.jsonl")
+
+
 # --- CSV -------------------------------------------------------------------------------------------------------------
 
 CELLS = [f"{row['x']},{row['action']},{row['reward']}" for row in ROWS]

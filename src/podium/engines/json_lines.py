@@ -15,7 +15,7 @@ from podium.data.connections import file_list, name_of, quoted
 from podium.data.errors import PodiumError
 from podium.data.read import Pairs, flatten, start_of
 from podium.engines import check_twins
-from podium.engines.texts import flattened
+from podium.engines.texts import EXACT, flattened
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,7 +24,8 @@ GUESSED = re.compile(  # a type, and no quoted name of a field
     r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
 )
 BLOCK = 1 << 20  # bytes that are looked through at once
-BEYOND = "9223372036854775808::DOUBLE"  # from where on numbers are not of 64 bits
+BEYOND = 2.0**63  # from where on numbers are not of 64 bits
+TEXTS, NUMBERS = r'"(?:[^"\\]|\\.)*"', r"[-0-9.eE+]+"  # in JSON
 KEYS_OF = 100  # lines of JSON in which names are looked for that DuckDB would change
 OPTIONS = (  # every row is looked at, and objects of many or rare keys stay objects
     "format = 'newline_delimited', sample_size = -1, union_by_name = true, hive_partitioning = false, "
@@ -92,17 +93,38 @@ class JsonLines:
         return f"SELECT * REPLACE ({', '.join(unsigned)}) FROM ({query})" if unsigned else query
 
     def refuse_rounded(self, headers: Sequence[str], rows: str) -> None:
-        """Refuse whole numbers beyond 64 bits, which DuckDB reads as the nearest numbers that it knows."""
+        """Refuse whole numbers that DuckDB reads as floats which do not tell them apart.
+
+        Large numbers with a point or an exponent are floats already, and stay.
+        """
         described = self.connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
         doubles = [header for header, kind, *_ in described if kind == "DOUBLE" and header in set(headers)]
         tests = []
         for name in map(name_of, doubles):
-            whole = f"count_if(isfinite({name}) AND {name} <> trunc({name})) = 0"
-            tests.append(f"coalesce(max(abs({name})) FILTER (isfinite({name})) >= {BEYOND}, false) AND {whole}")
+            tests.append(f"coalesce(max(abs({name})) FILTER (isfinite({name})), 0)")
+            tests.append(f"count_if(isfinite({name}) AND {name} <> trunc({name}))")
         found = self.connection.execute(f"SELECT {', '.join(tests)} FROM {rows}").fetchall()[0] if tests else ()
-        for header, rounded in zip(doubles, found, strict=True):
-            if rounded:
+        for header, largest, fractions in zip(doubles, found[::2], found[1::2], strict=True):
+            if largest >= BEYOND and not fractions:
                 raise self.rounded(header)
+            if largest >= EXACT and fractions and self.written_whole(header):
+                raise PodiumError(
+                    f"{self.files[0].name}: the column {header!r} mixes fractions with whole numbers that floats "
+                    "cannot tell apart",
+                    hint="write all of its values as texts, or all numbers in one form.",
+                )
+
+    def written_whole(self, header: str) -> bool:
+        """Whether a column, or the list or object that it comes from, holds whole numbers beyond what floats hold."""
+        for column in (header[:i] for i in range(len(header), 0, -1) if header[i : i + 1] in ("", ":", "[")):
+            cells = f"read_json({file_list(self.files)}, {OPTIONS}, columns = {{{quoted(column)}: 'JSON'}})"
+            outside = f"regexp_replace(CAST({name_of(column)} AS VARCHAR), {quoted(TEXTS)}, '', 'g')"
+            numbers = f"unnest(regexp_extract_all({outside}, {quoted(NUMBERS)}))"
+            large = f"regexp_full_match(number, '-?[0-9]+') AND abs(CAST(number AS DOUBLE)) >= {EXACT}"
+            query = f"SELECT count_if({large}) FROM (SELECT {numbers} AS number FROM {cells})"
+            if self.connection.execute(query).fetchall()[0][0]:
+                return True
+        return False
 
     def rounded(self, header: str) -> PodiumError:
         return PodiumError(
