@@ -127,6 +127,7 @@ class SparkEngine:
 
         reader = self.session.read.option("mergeSchema", True).option("recursiveFileLookup", True)
         frame = reader.parquet(*self.files.paths)
+        check_headers(frame.columns)
         check_folders(self.files.folders, frame.columns, first)
         for file in [*self.files.watch.marks][:1]:
             self.typed = odd_kinds(parquet_schema(file)[0])
