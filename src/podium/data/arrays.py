@@ -132,7 +132,7 @@ def arrow_texts(column: Any, name: str) -> Column:
 
 
 def odd_kinds(schema: Iterable[Any]) -> dict[str, str]:
-    """The columns of an Arrow schema that hold what is no label, with what they hold."""
+    """The columns of an Arrow schema whose values cannot be labels, with the kind of these values."""
     found = {field.name: odd_kind(field.type) for field in schema}
     return {name: what for name, what in found.items() if what is not None}
 
@@ -174,7 +174,7 @@ def odd_value(column: Column) -> str | None:
 
 
 def refuse_odd(odd: Mapping[str, str], roles: Roles) -> None:
-    """Refuse a log in whose roles stand columns that hold what is no label or number."""
+    """Refuse a log if the values of a column that it uses cannot be labels or numbers."""
     numbers = roles.some("reward", "propensity")
     for header in (*roles.states, *roles.some("action", "unit"), *numbers):
         what = odd.get(header)

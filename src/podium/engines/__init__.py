@@ -69,7 +69,7 @@ class Engine(Protocol):
 
     @property
     def odd(self) -> Mapping[str, str]:
-        """The columns that hold what is no label or number, with what they hold; see `podium.data.arrays`."""
+        """The columns whose values cannot be labels or numbers, with their kind; see `podium.data.arrays`."""
         ...
 
     def headers(self) -> Mapping[str, str]:

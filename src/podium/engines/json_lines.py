@@ -15,12 +15,12 @@ from podium.data.connections import file_list, name_of, quoted
 from podium.data.errors import PodiumError
 from podium.data.read import Pairs, flatten, start_of
 from podium.engines import check_twins
-from podium.engines.texts import EXACT, flattened
+from podium.engines.texts import EXACT, MERGED, flattened
 
 if TYPE_CHECKING:
     import duckdb
 
-GUESSED = re.compile(  # a type, and no quoted name of a field
+GUESSED = re.compile(  # a type outside of quoted names of fields
     r'"(?:[^"]|"")*"|\b(DATE|TIME|TIMESTAMP(?:_S|_MS|_NS)?(?: WITH TIME ZONE)?|UUID)\b(?=[,)\[]|$)'
 )
 BLOCK = 1 << 20  # bytes that are looked through at once
@@ -109,8 +109,7 @@ class JsonLines:
                 raise self.rounded(header)
             if largest >= EXACT and fractions and self.written_whole(header):
                 raise PodiumError(
-                    f"{self.files[0].name}: the column {header!r} mixes fractions with whole numbers that floats "
-                    "cannot tell apart",
+                    f"{self.files[0].name}: the column {header!r} {MERGED}",
                     hint="write all of its values as texts, or all numbers in one form.",
                 )
 

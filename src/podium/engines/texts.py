@@ -10,6 +10,7 @@ from podium.data.errors import PodiumError, count
 CODE, WHOLE = "[+-]?0[0-9]+", "[+-]?[0-9]+"  # 007 is a name, not the number 7
 COUNTS = 6  # of each column
 EXACT = 2**53  # from here on, floats do not hold every whole number
+MERGED = "mixes fractions with whole numbers that floats cannot tell apart"
 
 
 def cell_counts(column: str, matches: Callable[[str, str], str]) -> list[str]:
@@ -50,8 +51,7 @@ def column_kinds(header: Sequence[str], counts: Sequence[int], text: Sequence[st
             )
         if inexact and not_whole and not texts:
             raise PodiumError(
-                f"the column {name!r} mixes fractions with whole numbers that floats cannot tell apart "
-                f"({count(inexact, 'row')})",
+                f"the column {name!r} {MERGED} ({count(inexact, 'row')})",
                 hint=f"read it as texts with --text {name} (text=[{name!r}]), or write all numbers in one form.",
             )
         kinds.append(None if texts else "DOUBLE" if not_whole else "BIGINT")
