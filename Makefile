@@ -74,6 +74,7 @@ calibration: .venv/.test ## measure how honest the verdicts are, on simulated lo
 	$(BIN)/python -m podium.calibration --out calibration.md --csv calibration.csv --overwrite
 	$(BIN)/python -m podium.calibration.large --out calibration-large.txt --overwrite
 	$(BIN)/python -m podium.calibration.foresight
+	$(BIN)/python -m podium.calibration.everyday --overwrite
 
 bench: .venv/.all .bench/obp/.ready ## measure speed beside Open Bandit Pipeline (about 1.5 GB of packages at first)
 	$(BIN)/python bench/run.py

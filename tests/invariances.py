@@ -170,6 +170,13 @@ def duplicate_policy(case: Case) -> Case:
     return replace(case, policies={**case.policies, TWIN: case.policies[first]})
 
 
+def near_duplicate(case: Case) -> Case:
+    """A second policy that differs from the first by a ten-thousandth."""
+    first = next(iter(case.policies.values()))
+    twin = 0.9999 * first + 0.0001 / len(case.space)
+    return replace(case, policies={**case.policies, TWIN: twin})
+
+
 def add_irrelevant(case: Case) -> Case:
     """A policy between two others, which is never the best."""
     one, two = list(case.policies.values())[:2]
@@ -183,6 +190,12 @@ def swap_names(case: Case) -> Case:
 
 def add_constant(case: Case) -> Case:
     return replace(case, states={**case.states, "country": np.full(len(case.rewards), 7)})
+
+
+def convert_states(case: Case, factor: float, zero: float) -> Case:
+    """Numbers of the state in another unit and from another zero point, as degrees Fahrenheit for Celsius."""
+    states = {name: c if c.dtype == object else factor * c + zero for name, c in case.states.items()}
+    return replace(case, states=states)
 
 
 def states_as_texts(case: Case) -> Case:
@@ -244,15 +257,21 @@ CHANGES = {
     "rewards times 1e6": scaled(1e6),
     "rewards plus 10": shifted(10.0),
     "rewards plus 1e6": shifted(1e6),
+    "rewards plus 1e9": shifted(1e9),
+    "rewards times 1e-170": scaled(1e-170),
     "rewards negated, lower is better": Change(negate, scale=-1.0),
     "actions renamed": Change(rename_actions),
     "states renamed": Change(relabel_states),
+    "states in another unit": Change(lambda c: convert_states(c, 1.8, 32.0)),
+    "states times 1e-170": Change(lambda c: convert_states(c, 1e-170, 0.0)),
+    "states plus 1e6": Change(lambda c: convert_states(c, 1.0, 1e6)),
     "states as texts": Change(states_as_texts),
     "a constant state column": Change(add_constant),
     "rows in another order": Change(permute_rows),
     "state columns in another order": Change(permute_columns),
     "policies in another order": Change(permute_policies),
     "a policy listed twice": Change(duplicate_policy),
+    "a policy listed nearly twice": Change(near_duplicate),
     "an irrelevant policy": Change(add_irrelevant),
     "two names swapped": Change(swap_names, swaps=True),
     "a pandas frame": Change(same, read=from_pandas),

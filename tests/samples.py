@@ -95,3 +95,12 @@ def fitted(baseline: Any, log: podium.Log, rows: np.ndarray | None = None) -> Ba
     every = rows_of(log, {"any": "uniform"}, Options(sample_rows=max(len(log), LEAST)))
     ready = apply_baseline(baseline, every, False, 0)
     return ready.on(every.all_at_once, np.arange(len(log)) if rows is None else rows)
+
+
+def adjusting(count: int = 8, **options: Any) -> podium.Comparison:
+    """A comparison in which intervals at 95% exclude 0 for pairs that are left open among so many."""
+    rng, rows = np.random.default_rng(1), 120
+    states, actions = rng.integers(0, 3, rows), rng.integers(0, count, rows)
+    log = podium.Log(states, actions, rng.normal(size=rows), propensities=np.full(rows, 1 / count))
+    policies = {f"always {k}": f"constant:{k}" for k in range(count)}
+    return podium.compare(log, policies, **{"verdicts": "paired t", **options})

@@ -11,31 +11,34 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
     "version", "command.start", "command.signals", "data", "data.errors", "data.connections", "data.columns",
-    "data.times", "data.arguments", "data.facts", "data.files", "data.paths", "data.frames", "data.owned", "data.coded",
-    "data.progress", "data.roles", "data.arrays", "data.scratch", "data.shipped", "data.spreadsheets", "data.states",
-    "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal", "data.read", "policies.drafts",
-    "adapters.sb3_files", "adapters.sb3", "policies.specs", "policies.sql", "policies.tables", "policies.forms",
-    "policies", "policies.batches", "propensities", "propensities.belief", "propensities.loggers", "engines",
-    "engines.parts", "engines.arrow", "engines.sample", "engines.spark_errors", "engines.spark_files",
-    "engines.spark_tasks", "engines.texts", "engines.csv_lines", "engines.json_lines", "engines.sources",
-    "engines.duplicates", "engines.duckdb", "engines.workers", "engines.spark", "estimates", "estimates.baselines",
-    "estimates.estimators", "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.behavior",
+    "data.scales", "data.times", "data.arguments", "data.facts", "data.files", "data.paths", "data.frames",
+    "data.owned", "data.coded", "data.progress", "data.roles", "data.arrays", "data.scratch", "data.shipped",
+    "data.spreadsheets", "data.states", "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal",
+    "data.read", "policies.drafts", "adapters.sb3_files", "adapters.sb3", "policies.shares", "policies.specs",
+    "policies.sql", "policies.tables", "policies.forms", "policies", "policies.batches", "propensities",
+    "propensities.belief", "propensities.frequencies", "propensities.loggers", "engines", "engines.parts",
+    "engines.arrow", "engines.sample", "engines.spark_errors", "engines.spark_files", "engines.spark_tasks",
+    "engines.texts", "engines.csv_lines", "engines.json_lines", "engines.sources", "engines.duplicates",
+    "engines.duckdb", "engines.workers", "engines.spark", "estimates", "estimates.baselines", "estimates.estimators",
+    "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.nominal", "propensities.behavior",
     "estimates.moments", "engines.works", "data.scan", "engines.rows", "estimates.applied", "estimates.bootstrap",
-    "estimates.options", "estimates.terms", "estimates.results", "estimates.methods", "estimates.evaluate", "verdicts",
-    "verdicts.judgement", "verdicts.pairs", "verdicts.classical", "verdicts.evidence", "verdicts.dealing",
-    "verdicts.gated", "verdicts.multiplicity", "verdicts.prior", "verdicts.block", "verdicts.fitting",
-    "verdicts.posterior", "verdicts.judge", "verdicts.unseen_weight", "verdicts.doubly_robust", "theory.assumption",
-    "theory.checks", "theory.bounds", "theory", "comparison", "comparison.analysis", "comparison.conditions",
-    "comparison.coverage", "comparison.influence", "comparison.result", "comparison.planning", "comparison.compare",
-    "comparison.scores", "comparison.spectrum", "comparison.diagnostics", "comparison.states", "outputs",
-    "outputs.insights", "outputs.answer", "outputs.report.scales", "outputs.plots.canvas", "outputs.plots.checks",
-    "outputs.plots.map", "outputs.report.charts", "outputs.plots.answers", "outputs.plots", "outputs.report.sections",
-    "outputs.report", "outputs.attached", "worlds", "worlds.sampling", "worlds.labelled", "worlds.bandits",
-    "worlds.simulator", "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.log", "continuous",
-    "episodes.bounds", "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings",
-    "episodes.rollouts", "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command",
-    "command.completion", "command.arguments", "command.options", "command.terminal", "command.experiments",
-    "command.cli",
+    "verdicts.looks", "estimates.options", "estimates.terms", "estimates.results", "estimates.methods",
+    "estimates.evaluate", "verdicts", "verdicts.mixture", "verdicts.judgement", "verdicts.pairs", "verdicts.classical",
+    "verdicts.evidence", "verdicts.dealing", "verdicts.thin", "verdicts.gated", "verdicts.multiplicity",
+    "verdicts.prior", "verdicts.clusters", "verdicts.aipw", "verdicts.block", "verdicts.fitting", "verdicts.posterior",
+    "verdicts.growth", "verdicts.judge", "verdicts.unseen_weight", "verdicts.doubly_robust", "verdicts.balance",
+    "verdicts.leaks",
+    "verdicts.sensitivity", "theory.assumption", "theory.checks", "theory.bounds", "theory", "comparison",
+    "comparison.analysis", "comparison.conditions", "comparison.coverage", "comparison.influence", "comparison.pair",
+    "comparison.result", "comparison.planning", "comparison.compare", "comparison.scores", "comparison.spectrum",
+    "comparison.diagnostics", "comparison.states", "outputs", "outputs.insights", "outputs.answer",
+    "outputs.report.scales", "outputs.plots.canvas", "outputs.plots.checks", "outputs.plots.map",
+    "outputs.report.charts", "outputs.plots.answers", "outputs.plots", "outputs.report.sections", "outputs.report",
+    "outputs.attached", "worlds", "worlds.sampling", "worlds.labelled", "worlds.bandits", "worlds.simulator",
+    "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.log", "continuous", "episodes.bounds",
+    "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings", "episodes.rollouts",
+    "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command", "command.completion",
+    "command.arguments", "command.options", "command.terminal", "command.experiments", "command.cli",
 ]  # fmt: skip
 PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [
@@ -51,7 +54,11 @@ EXPERIMENTS = [
     "rl.deviations", "rl.figures", "rl.outputs", "rl",
     "calibration.worlds", "calibration.families", "calibration.long_logs", "calibration.peers", "calibration.trials",
     "calibration.tables", "calibration.bench", "calibration.large", "calibration.foresight", "calibration.estimated",
-    "calibration.real_trials", "calibration.__main__", "calibration",
+    "calibration.hidden_causes", "calibration.looks", "calibration.real_trials", "calibration.leaks",
+    "calibration.everyday.worlds", "calibration.everyday.families", "calibration.everyday.trials",
+    "calibration.everyday.rules", "calibration.everyday.units", "calibration.everyday.results",
+    "calibration.everyday.tables", "calibration.everyday.__main__", "calibration.everyday", "calibration.__main__",
+    "calibration",
 ]  # fmt: skip
 STUDIO = [
     "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices",
@@ -131,8 +138,9 @@ def test_every_module_is_in_the_architecture_page() -> None:
     assert [
         name for name, m in zip(names, FLOW, strict=True) if f"`{name}`" not in page and m not in {*plain, "version"}
     ] == []
-    studies = ("synthetic", "classification", "rl", "calibration")
-    files = [f"{m}/" if m in studies else m.replace(".", "/") + ".py" for m in EXPERIMENTS if "__main__" not in m]
+    studies = ("synthetic", "classification", "rl", "calibration", "calibration.everyday")
+    paths = {m: m.replace(".", "/") + ("/" if m in studies else ".py") for m in EXPERIMENTS}
+    files = [path for m, path in paths.items() if "__main__" not in m]
     assert [f for f in files if f"`{f}`" not in page] == []
     assert [m for m in STUDIO if f"`{m}.py`" not in page] == []
 

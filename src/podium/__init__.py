@@ -14,8 +14,9 @@ import podium.outputs.attached  # gives results their report and figures
 import podium.propensities.behavior  # noqa: F401 (lets logs read behavior policies)
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
+from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan
-from podium.comparison.result import Comparison, Interval, Pair
+from podium.comparison.result import Comparison
 from podium.comparison.scores import kendall, regret, score, spearman
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states

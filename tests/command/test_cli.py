@@ -214,6 +214,7 @@ def test_json_equals_the_api(folder: Path, capsys: pytest.CaptureFixture[str]):
         ("--baseline 0.5", {"baseline": 0.5}),
         ("--baseline=-1e-3", {"baseline": -0.001}),
         ("--level 0.8 --joint", {"level": 0.8, "joint": True}),
+        ("--look 3/16", {"look": (3, 16)}),
         ("--bootstrap 50 --seed 9", {"bootstrap": 50, "seed": 9}),
         ("--unit distance_km", {"unit": "distance_km"}),
         ("--lower-is-better", {"lower_is_better": True}),
@@ -253,7 +254,7 @@ def test_actions_enlarge_the_space(folder: Path, capsys: pytest.CaptureFixture[s
     assert ask(capsys, "compare", "few.csv", *two)["log"]["actions"] == 2
     answer = ask(capsys, "compare", "few.csv", *two, "--actions", 'a, b ,"c,d"')
     assert answer["log"]["actions"] == 3
-    assert answer["unavailable"].keys() == {"DRE", "IPS"}
+    assert answer["unavailable"].keys() == {"DRE", "IPS", "P(best)"}
     assert all(p["estimates"]["IPS"] is None for p in answer["policies"])
     never = policies("x=uniform", "y=constant:c,d")
     assert ask(capsys, "compare", "few.csv", *never, "--actions", 'a,b,"c,d"')["log"]["actions"] == 3
@@ -296,12 +297,27 @@ def test_check_json(folder: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_alarms(folder: Path, capsys: pytest.CaptureFixture[str]):
-    rows = "".join(f"{n},a,{n % 3},0.9,0.001,0.5\n" for n in range(30))
+    rows = "".join(f"{n},a,{n % 3},0.{90 + n % 2},0.001,0.5\n" for n in range(30))
     (folder / "narrow.csv").write_text("s,action,reward,propensity,pi_rare,pi_half\n" + rows + "99,b,50,0.1,1,0.5\n")
     answer = ask(capsys, "check", "narrow.csv")
     assert {a["name"] for a in answer["alarms"]} == {"T_p", "mass_on_logged", "ess", "top_row_share"}
     main(["check", "narrow.csv"])
     assert "Alarm: " in capsys.readouterr().out
+
+
+def test_a_leaked_column_is_named_and_the_remedy_works(folder: Path, capsys: pytest.CaptureFixture[str]):
+    rows = [("call", int(n % 10 < 3)) for n in range(150)] + [("sms", int(n % 10 < 6)) for n in range(150)]
+    lines = [f"{n % 7},{'came' if r else 'stayed away'},{a},{r},0.5,0.5" for n, (a, r) in enumerate(rows)]
+    header = "home town,status,action,reward,propensity:call,propensity:sms"
+    (folder / "leaked.csv").write_text("\n".join([header, *lines]) + "\n")
+    asked = ["compare", "leaked.csv", *policies("call=constant:call", "sms=constant:sms"), "--gate", "sms > call"]
+    assert main([*asked, "--json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    (fact,) = answer["pairs"][0]["reason_facts"]
+    assert (fact["code"], fact["column"]) == ("column follows action", "status")
+    assert answer["log"]["state_columns"] == ["home town", "status"]
+    assert main([*asked, *shlex.split(fact["remedy"]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
 
 
 def test_files_give_the_same_numbers_in_every_format(folder: Path, capsys: pytest.CaptureFixture[str]):

@@ -25,7 +25,7 @@ import podium
 from podium.comparison.compare import rank_scores
 from podium.estimates import bootstrap as bootstrap_module
 from podium.outputs.display import columns_wide, number, percent, share
-from podium.verdicts.multiplicity import benjamini_hochberg
+from podium.verdicts.multiplicity import RATE, benjamini_hochberg
 
 approx = pytest.approx
 
@@ -374,7 +374,9 @@ def test_identical_policies_cannot_be_told_apart(method: str, baseline: Any) -> 
     assert (pair.p_better, pair.p_adjusted, pair.verdict) == (0.5, 1, "cannot tell")
     assert pair.reasons == ("Policies with equal scores cannot be told apart",)
     assert result.estimates["a"] == result.estimates["b"]
-    assert {p.p_best for p in result.policies} == {None}  # the spread of one pair, and so of all together, is unknown
+    alone = compare_t(log, {"a": twins["a"], "other": twins["other"]}, method, baseline)
+    best, before = ({p.name: p.p_best for p in found.policies} for found in (result, alone))
+    assert best == {"other": before["other"], "a": before["a"] / 2, "b": before["a"] / 2}  # twins share what one had
 
 
 @pytest.mark.parametrize("baseline", ["mean", "state", "linear", "own mean"])
@@ -436,15 +438,28 @@ def test_claims_need_an_adjusted_p_value_below_the_level() -> None:
             result = compare_t(log, policies, level=level, joint=joint)
             p = np.array([2 * min(pair.p_better, 1 - pair.p_better) for pair in result.pairs])
             if not joint:
-                assert [pair.p_adjusted for pair in result.pairs] == approx(benjamini_hochberg(p).tolist(), rel=1e-9)
+                expected = np.maximum(p, benjamini_hochberg(p) / RATE)
+                assert [pair.p_adjusted for pair in result.pairs] == approx(expected.tolist(), rel=1e-9)
             for pair in result.pairs:
                 assert (pair.verdict != "cannot tell") == (pair.p_adjusted <= 1 - level)
                 assert bool(pair.reasons) == (pair.verdict == "cannot tell")
                 assert pair.interval is not None
                 if pair.verdict == "better":
                     assert pair.interval.low > 0
-    assert "max-T" in compare_t(log, policies, joint=True).settings["multiplicity"]
-    assert "Benjamini-Hochberg" in compare_t(log, policies).settings["multiplicity"]
+                assert pair.adjusted is not None
+                decides = pair.adjusted.low > 0 or pair.adjusted.high < 0
+                assert decides == (pair.verdict != "cannot tell")
+                assert pair.adjusted_level is not None
+                assert pair.adjusted_level >= level
+    together = compare_t(log, policies, level=0.9, joint=True).settings["multiplicity"]
+    assert together == "all claims hold together with probability 0.9 (max-T)"
+    rule = (
+        "a claim needs an interval that excludes 0 (p <= {}) and a false discovery rate of at most {} among all pairs"
+    )
+    for level, numbers in ((0.95, ("0.05", "0.15")), (0.9, ("0.1", "0.3")), (0.5, ("0.5", "1"))):
+        result = compare_t(log, policies, level=level)
+        assert result.settings["multiplicity"] == rule.format(*numbers) + " (Benjamini-Hochberg)"
+        assert f"Verdicts: paired t at level {level}; {result.settings['multiplicity']}" in result.header()
 
 
 def test_joint_claims_are_fewer() -> None:
@@ -582,6 +597,7 @@ def test_json_follows_the_contract() -> None:
         "states": log.n_states,
         "actions": 3,
         "propensities": "logged",
+        "state_columns": ["state"],
     }
     given_settings = {"estimator": "LDE", "baseline": "mean", "level": 0.95, "engine": "memory", "seed": 0}
     assert content["settings"].items() >= given_settings.items()
@@ -592,7 +608,10 @@ def test_json_follows_the_contract() -> None:
         assert isinstance(p["rank"], int)
     contract = {"a", "b", "difference", "low", "high", "p_better", "p_adjusted", "verdict", "path", "reasons"}
     for p, pair in zip(content["pairs"], result.pairs, strict=True):
-        assert set(p) == contract | {"std_error", "bootstrap_low", "bootstrap_high", "source", "reason_facts"}
+        assert set(p) == contract | {
+            "std_error", "bootstrap_low", "bootstrap_high", "source", "reason_facts", "gamma", "hidden_cause",
+            "adjusted_low", "adjusted_high", "adjusted_level",
+        }  # fmt: skip
         assert p["difference"] == pair.difference  # at full precision
         assert p["verdict"] in ("better", "worse", "cannot tell")
         assert isinstance(p["reasons"], list)
@@ -604,7 +623,7 @@ def test_json_has_null_where_there_is_no_number() -> None:
     json.dumps(content, allow_nan=False)
     assert content["policies"][0]["estimates"] == {"LDE": 1.0, "DRE": None, "IPS": None, "DiM": 1.0}
     assert (content["pairs"][0]["low"], content["pairs"][0]["high"]) == (None, None)
-    assert set(content["unavailable"]) == {"DRE", "IPS"}
+    assert set(content["unavailable"]) == {"DRE", "IPS", "P(best)"}
     assert content["log"]["propensities"] == "none"
 
 

@@ -215,11 +215,15 @@ def test_exit_codes(gate: str, code: int, verdict: str, folder: Path, capsys: py
     assert error == ""
     shown = " ".join(out.split())
     assert f"Gate {gate!r}: {verdict} (" in shown
-    sure = {0: "sure). ", 3: "sure that it holds). A probability between 0.025 and 0.975 leaves it open", 4: "sure)."}
+    sure = {0: "", 3: "sure that it holds). new - rival is ", 4: "sure). "}
+    sure[0] = f"sure). {gate.split()[0]} - "
+    if code == 3:
+        assert "A probability between 0.025 and 0.975 leaves it open" in shown
     assert sure[code].strip() in shown
     assert main([*COMMAND, "--gate", gate, "--json"]) == code
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert set(answer["gate"]) == {"condition", "probability", "verdict", "exit_code", "reasons"}
+    contract = {"condition", "probability", "verdict", "exit_code", "reasons"}
+    assert set(answer["gate"]) == contract | {"difference", "low", "high"}
     assert answer["gate"] | {"condition": gate, "verdict": verdict, "exit_code": code} == answer["gate"]
     assert (answer["gate"]["reasons"] != []) == (code == 3)
     assert main([*COMMAND, "--json"]) == 0

@@ -15,6 +15,7 @@ import podium
 from podium.command.cli import main
 from podium.comparison.diagnostics import Alarm
 from podium.comparison.influence import drivers, row_influence, rows_to_flip
+from podium.data.facts import Fact
 from podium.policies import resolve_policies
 from podium.verdicts.gated import Gates
 
@@ -353,3 +354,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     for title in ("Log", "Policies", "Pairs", "Other methods"):
         assert f"\n{title}" in "\n" + text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_log_alone_blames_no_column_where_its_propensities_are_wrong() -> None:
+    """The logger follows the age, the propensities say that it tossed a coin of another kind."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 2, 400)
+    action = (rng.random(400) < np.where(age == 1, 0.95, 0.6)).astype(int)
+    log = podium.Log.from_columns({"age": age, "action": action, "reward": rng.random(400), "propensity": [0.5] * 400})
+    codes = [w.code for w in podium.diagnose(log).warnings if isinstance(w, Fact)]
+    assert codes == ["false propensities"]

@@ -76,3 +76,34 @@ def test_sparse_matrices_and_lazy_frames_are_no_columns() -> None:
             Log(states, ["a", "b"], [1.0, 0.0])
     with pytest.raises(PodiumError, match="a csr_matrix is no column"):
         podium.evaluate(Log([0, 1], ["a", "b"], [1.0, 0.0]), {"a": lambda states: csr_matrix(np.eye(2))})
+
+
+@pytest.mark.parametrize("rewards", [1, 2])
+def test_blocks_without_any_reward_get_an_answer(rewards: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.verdicts.posterior.WHOLE_ROWS", 120)
+    monkeypatch.setattr("podium.verdicts.posterior.BLOCK_ROWS", 60)
+    n = 480
+    rng = np.random.default_rng(3)
+    paid = np.zeros(n)
+    paid[rng.choice(n, rewards, replace=False)] = rng.lognormal(3, 1, rewards)
+    log = podium.Log(
+        states=rng.integers(6, size=n), actions=rng.integers(3, size=n), rewards=paid, propensities=np.full(n, 1 / 3)
+    )
+    result = podium.compare(log, {"zero": "constant:0", "one": "constant:1"})
+    pair = result.pairs[0]
+    assert pair.verdict == "cannot tell"
+    assert np.isfinite(pair.difference)
+    assert "Too few rows" in pair.reasons[0]
+
+
+def test_a_handful_of_rewards_decides_nothing_on_every_row_either() -> None:
+    rng = np.random.default_rng(2)
+    n = 300
+    paid = np.zeros(n)
+    paid[:4] = 1
+    actions = np.where(paid > 0, 1, rng.integers(2, size=n))
+    log = Log(rng.integers(4, size=n), actions, paid, behavior=np.full((n, 2), 0.5))
+    for verdicts in (None, "doubly robust"):
+        pair = podium.compare(log, {"zero": "constant:0", "one": "constant:1"}, verdicts=verdicts).pairs[0]
+        assert pair.verdict == "cannot tell"
+        assert "Too few rows" in pair.reasons[0]

@@ -17,7 +17,9 @@ from scipy import stats
 
 import podium
 from podium.command.cli import main
-from podium.comparison.planning import detectable, planning_variance, rows_needed
+from podium.comparison.planning import NORMAL, Precision
+from podium.verdicts.evidence import gather
+from podium.verdicts.growth import falling_rates
 
 approx = pytest.approx
 Z_80, Z_90 = 1.959964 + 0.841621, 1.959964 + 1.281552  # 2.80 and 3.24
@@ -26,23 +28,52 @@ Z_80, Z_90 = 1.959964 + 0.841621, 1.959964 + 1.281552  # 2.80 and 3.24
 # --- the arithmetic ------------------------------------------------------------------------------------------------
 
 
+def precision(rows: int, variances: list[float], rate: float = 1.0, freedom: float = NORMAL) -> Precision:
+    v = np.array(variances)
+    return Precision(rows, v, np.full(len(v), np.inf), np.full(len(v), rate), np.full(len(v), freedom))
+
+
 @settings(deadline=None, max_examples=60, derandomize=True)
-@given(st.integers(2, 10**6), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_rows_follow_from_the_error(rows: int, error: float, difference: float) -> None:
-    """N* = (2.80 sqrt(N) se / delta)^2 at 80% power, 3.24 at 90%."""
-    v = np.array([error**2])
+@given(st.integers(2, 10**6), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.sampled_from([0.9, 1.0, 1.3, 2.5]))
+def test_rows_follow_from_the_error(rows: int, error: float, difference: float, rate: float) -> None:
+    """N* = N (2.80 se / delta)^(2/r) at 80% power, 3.24 at 90%."""
+    now = precision(rows, [error**2], rate)
     for power, factor in ((0.8, Z_80), (0.9, Z_90)):
-        assert detectable(v, 0.95, power)[0] == approx(factor * error, rel=1e-5)
-        expected = (factor * sqrt(rows) * error / difference) ** 2
-        assert rows_needed(rows, v, difference, 0.95, power)[0] == approx(expected, rel=1e-4, abs=1)
+        assert now.detectable(0.95, power)[0] == approx(factor * error, rel=1e-5)
+        expected = rows * (factor * error / difference) ** (2 / rate)
+        assert now.rows_needed(difference, 0.95, power)[0] == approx(expected, rel=1e-4, abs=1)
+
+
+def test_so_many_rows_detect_the_difference() -> None:
+    """At N* rows, by the variance that is foreseen there, the difference is just detectable."""
+    now = precision(400, [0.04], rate=1.4, freedom=9)
+    need = float(now.rows_needed(0.1, 0.95, 0.8)[0])
+    then = precision(int(need), [0.04 * (need / 400) ** -1.4], freedom=9)
+    assert then.detectable(0.95, 0.8)[0] == approx(0.1, rel=1e-3)
+
+
+def test_a_posterior_that_is_drawn_towards_zero_needs_larger_differences() -> None:
+    """80% of the draws around a detectable difference are claimed, and as many after the rows that are asked for."""
+    t, noise = 2.0, np.random.default_rng(0).standard_normal(200_000)
+    now = Precision(100, np.array([0.04]), np.array([0.05]), np.ones(1), np.array([NORMAL]))
+    level = 2 * stats.norm.cdf(t) - 1
+
+    def claimed(difference: float, variance: float) -> float:
+        learned = 0.05 / (0.05 + variance)
+        mean = learned * (difference + np.sqrt(variance) * noise)
+        return float((mean > t * np.sqrt(learned * variance)).mean())
+
+    assert claimed(float(now.detectable(level, 0.8)[0]), 0.04) == approx(0.8, abs=0.005)
+    rows = float(now.rows_needed(0.3, level, 0.8)[0])
+    assert claimed(0.3, 0.04 * 100 / rows) == approx(0.8, abs=0.01)
 
 
 def test_rounding_costs_no_row() -> None:
     """A number of rows that comes out whole stays whole, whatever the last bit of the variance."""
-    v = np.array([1.0, 1 - 1e-15, 1 + 1e-15])
     for rows in (10, 33, 100, 1007):
-        difference = float(detectable(v, 0.95, 0.8)[0])
-        assert rows_needed(rows, v, difference, 0.95, 0.8).tolist() == [rows] * 3
+        now = precision(rows, [1.0, 1 - 1e-15, 1 + 1e-15])
+        difference = float(now.detectable(0.95, 0.8)[0])
+        assert now.rows_needed(difference, 0.95, 0.8).tolist() == [rows] * 3
 
 
 def test_rounded_factors() -> None:
@@ -50,25 +81,42 @@ def test_rounded_factors() -> None:
 
 
 @settings(deadline=None, max_examples=30, derandomize=True)
-@given(st.floats(0.01, 10), st.sampled_from([0.8, 0.9]), st.sampled_from([0.9, 0.95]))
-def test_the_detectable_difference_is_decided_that_often(v: float, power: float, level: float) -> None:
-    d = float(detectable(np.array([v]), level, power)[0])
-    limit = stats.norm.ppf((1 + level) / 2) * sqrt(v)
+@given(st.floats(0.01, 10), st.sampled_from([0.8, 0.9]), st.sampled_from([0.9, 0.95]), st.sampled_from([8.0, NORMAL]))
+def test_the_detectable_difference_is_decided_that_often(v: float, power: float, level: float, nu: float) -> None:
+    """Estimates scatter normally; claims use the t distribution."""
+    d = float(precision(10, [v], freedom=nu).detectable(level, power)[0])
+    limit = stats.t.ppf((1 + level) / 2, nu) * sqrt(v)
     assert stats.norm.sf(limit, loc=d, scale=sqrt(v)) == approx(power, abs=1e-9)
 
 
-def test_the_posterior_plans_without_its_prior_and_tempered_by_lde() -> None:
-    """v = (V / learned)^.9 v_LDE^.1."""
+def test_the_posterior_plans_without_its_prior_at_the_rate_of_its_halves() -> None:
     log, policies = sample(rows=120)
-    j = podium.compare(log, policies).basis.judgement
+    result = podium.compare(log, policies)
+    j, basis = result.basis.judgement, result.basis
     assert j.learned is not None
-    assert j.steady_variance is not None
-    expected = (j.std_error**2 / j.learned) ** 0.9 * j.steady_variance**0.1
-    assert planning_variance(j) == approx(expected)
+    found = Precision.of(result)
+    assert found.variance == approx(j.std_error**2 / j.learned)
+    assert found.freedom.tolist() == j.freedom.tolist()
+    rates = falling_rates(gather(basis.sample, basis.policies), found.variance)
+    assert found.rate.tolist() == rates.tolist()
+    assert [p.rate for p in podium.plan(log, policies, difference=0.1).pairs] != [1.0] * len(rates)
+
+
+@pytest.mark.parametrize("verdict", ["believable", "not believable"])
+def test_halves_are_judged_with_the_propensities_that_judged_the_whole(
+    verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a believable estimate count as known; others do not count."""
+    log, policies = sample(rows=120, knows="none", effect=0.0)
+    estimate = podium.estimate_propensities(log, "frequencies")
+    judged = log.with_behavior(estimate.behavior) if verdict == "believable" else log
+    monkeypatch.setattr(type(estimate.belief), "verdict", verdict)
+    estimated = Precision.of(podium.compare(log, policies, behavior=estimate))
+    assert estimated.rate == approx(Precision.of(podium.compare(judged, policies)).rate)
 
 
 def test_a_log_that_says_nothing_needs_unknown_rows() -> None:
-    assert np.isinf(rows_needed(10, np.array([np.inf]), 0.1, 0.95, 0.8)).all()
+    assert np.isinf(precision(10, [np.inf]).rows_needed(0.1, 0.95, 0.8)).all()
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------
@@ -88,6 +136,7 @@ def test_plans_follow_from_the_error(procedure: str) -> None:
         assert pair.rows_80 == approx((Z_80 * sqrt(120) * error / 0.2) ** 2, abs=1.01)
         assert pair.rows_90 == approx((Z_90 * sqrt(120) * error / 0.2) ** 2, abs=1.01)
         assert pair.verdict == result.pair(pair.a, pair.b).verdict
+        assert pair.rate == 1.0
 
 
 def test_rows_are_those_that_the_path_keeps() -> None:
@@ -136,6 +185,24 @@ def test_the_observed_difference_does_not_enter() -> None:
     assert (made[1][1].rows_80, made[1][1].rows_90) == (made[0][1].rows_80, made[0][1].rows_90)
 
 
+@pytest.mark.parametrize("procedure", ["posterior", "gated", "paired t"])
+def test_the_size_of_the_rewards_does_not_change_the_rows_needed(procedure: str) -> None:
+    log, policies = sample(rows=80, count=2)
+
+    def planned(scale: float, shift: float = 0.0) -> Any:
+        rewards = scale * log.rewards + shift
+        moved = podium.Log(log.states, log.actions, rewards, behavior=log.behavior, action_space=(0, 1, 2))
+        return podium.plan(moved, policies, difference=0.1 * scale, verdicts=procedure).pairs[0]
+
+    before = planned(1.0)
+    assert before.rows_80 > 80
+    for scale, shift, error in ((1e-170, 0.0, 1e-9), (1e-300, 0.0, 1e-9), (1e90, 0.0, 1e-9), (1.0, 1e9, 1e-5)):
+        after = planned(scale, shift)
+        assert abs(after.rows_80 - before.rows_80) <= 1
+        assert after.detectable_now / scale == approx(before.detectable_now, rel=error)
+        assert after.rate == approx(before.rate, rel=1e-5)
+
+
 def test_what_to_log_more_of() -> None:
     """Two policies that differ only in actions x and y, of which x was rarely logged."""
     rng = np.random.default_rng(3)
@@ -175,6 +242,17 @@ def test_states_that_carry_the_variance() -> None:
     assert [(m.label, m.now, m.carries, m.ideal) for m in found] == [("e", 0.25, approx(1.0), None)]
 
 
+def test_states_that_were_seen_once_are_never_advised() -> None:
+    """The policies differ in states that came once and, less, in one that came twice."""
+    rng = np.random.default_rng(3)
+    states = np.array([*range(20), 20, 20, *[21] * 58])
+    apart = np.where(states < 20, 0.9, np.where(states == 20, 0.8, 0.5))
+    log = podium.Log(states, rng.integers(0, 2, 80), rng.normal(size=80), behavior=np.full((80, 2), 0.5))
+    one = np.column_stack([apart, 1 - apart])
+    made = podium.plan(log, {"a": one, "b": one[:, ::-1]}, difference=0.1)
+    assert [m.label for m in made.log_more if m.kind == "state"] == [20]
+
+
 def test_nothing_to_log_more_of_where_all_is_decided() -> None:
     rng = np.random.default_rng(0)
     actions = np.arange(90) % 2
@@ -210,7 +288,7 @@ def test_json_follows_the_contract() -> None:
     content = json.loads(json.dumps(podium.plan(log, policies, difference=0.1).to_dict(), allow_nan=False))
     assert set(content) >= {"podium", "log", "settings", "difference", "pairs", "log_more"}
     assert content["difference"] == 0.1
-    assert all(set(p) >= {"a", "b", "detectable_now", "rows_80", "rows_90"} for p in content["pairs"])
+    assert all(set(p) >= {"a", "b", "detectable_now", "rows_80", "rows_90", "rate"} for p in content["pairs"])
     assert all(isinstance(p["rows_80"], int) for p in content["pairs"])
     assert all(set(m) == {"kind", "label", "now", "ideal", "carries"} for m in content["log_more"])
 
@@ -219,7 +297,7 @@ def test_frame() -> None:
     log, policies = sample(rows=60)
     made = podium.plan(log, policies, difference=0.1)
     frame = made.to_frame()
-    assert list(frame.columns) == ["a", "b", "verdict", "detectable_now", "rows_80", "rows_90"]
+    assert list(frame.columns) == ["a", "b", "verdict", "detectable_now", "rows_80", "rows_90", "rate"]
     assert frame["rows_80"].tolist() == [p.rows_80 for p in made.pairs]
 
 

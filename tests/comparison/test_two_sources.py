@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from podium import Log
-from podium.comparison.analysis import Analysis, analyze, contradict, prefers
+from podium.comparison.analysis import Analysis, analyze, best_of, contradict, prefers
 from podium.estimates.estimators import LDE
 from podium.estimates.options import Options
 from podium.experiments.calibration.large import RULES, by_size
@@ -39,36 +39,46 @@ def judged(
 AGREED = [0.1, 0.2, 0.1]
 
 
-def test_the_source_with_smaller_errors_judges() -> None:
+def test_the_source_with_the_smaller_error_judges_each_pair() -> None:
     narrow, wide = judged(AGREED, 0.1), judged(AGREED, 0.2)
-    assert prefers(narrow, wide)
-    assert not prefers(wide, narrow)
-    assert not prefers(replace(narrow, silent=("unseen", "", "")), wide)
+    assert prefers(narrow, wide).all()
+    assert not prefers(wide, narrow).any()
+    assert prefers(replace(narrow, silent=("unseen", "", "")), wide).tolist() == [False, True, True]
 
 
 def test_under_an_alarm_every_row_judges_unless_its_errors_are_far_larger() -> None:
     doubtful = judged(AGREED, 0.1, alarm=True)
-    assert prefers(judged(AGREED, 0.29), doubtful)
-    assert not prefers(judged(AGREED, 0.31), doubtful)
-    assert not prefers(replace(judged(AGREED, 0.29), silent=("unseen", "", "")), doubtful)
+    assert prefers(judged(AGREED, 0.29), doubtful).all()
+    assert not prefers(judged(AGREED, 0.31), doubtful).any()
 
 
 def test_every_row_judges_where_the_sample_is_silent() -> None:
     silent, wide = judged(AGREED, 0.1, silent="an alarm"), judged(AGREED, 5.0)
-    assert prefers(wide, silent)
-    assert prefers(replace(wide, silent=("unseen", "", "")), silent)
-    assert not prefers(judged(AGREED, 5.0, silent="unseen"), silent)
+    assert prefers(wide, silent).all()
+    assert prefers(replace(wide, silent=("unseen", "", "")), silent).tolist() == [False, True, True]
+    assert not prefers(judged(AGREED, 5.0, silent="unseen"), silent).any()
 
 
 def test_every_row_judges_where_the_sample_contradicts_it() -> None:
     """0.4 is 4 standard errors of a gap: chance gives it once in 5,000 times with many rows, often with two rows."""
     sample = judged(AGREED, 0.06)
     every = judged([0.5, 0.2, 0.1], 0.3, empirical=np.full(3, 0.08))
-    assert contradict(every, sample)
-    assert prefers(every, sample)
-    assert not contradict(replace(every, freedom=np.full(3, 2.0)), sample)
-    assert not contradict(replace(every, silent=("unseen", "", "")), sample)
-    assert not prefers(replace(every, difference=np.array(AGREED)), sample)
+    assert contradict(every, sample).tolist() == [True, False, False]
+    assert prefers(every, sample).tolist() == [True, False, False]
+    assert not contradict(replace(every, freedom=np.full(3, 2.0)), sample).any()
+    assert not contradict(replace(every, silent=("unseen", "", "")), sample).any()
+    assert not prefers(replace(every, difference=np.array(AGREED)), sample).any()
+
+
+def test_pairs_of_two_sources_stand_side_by_side() -> None:
+    sample, every = judged(AGREED, 0.06), judged([0.5, 0.2, 0.1], 0.3, empirical=np.full(3, 0.08))
+    merged = best_of(every, sample)
+    assert merged.every_row is not None
+    assert merged.every_row.tolist() == [True, False, False]
+    assert merged.difference.tolist() == [0.5, 0.2, 0.1]
+    assert merged.std_error.tolist() == [0.3, 0.06, 0.06]
+    assert merged.p_above().tolist() == [every.p_above()[0], *sample.p_above()[1:]]
+    assert best_of(judged(AGREED, 0.1), judged(AGREED, 0.2)).every_row is None
 
 
 ACTIONS = ["a", "b", "a", "b", "a", "b"]

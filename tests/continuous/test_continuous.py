@@ -134,7 +134,7 @@ def test_without_densities_there_are_scores_alone() -> None:
     log = ContinuousLog([0, 1, 2], [0.1, 0.5, 0.9], [1.0, 0.5, 0.2])
     result = log.compare({"low": 0.1, "high": 0.9}, bandwidth=0.5)
     assert (result.settings["estimator"], result.ranking) == ("LDE", ["low", "high"])
-    assert set(result.unavailable) == {"IPS", "DRE", "posterior"}
+    assert set(result.unavailable) == {"IPS", "DRE", "posterior", "P(best)"}
     with pytest.raises(PodiumError, match="SNIPS needs the density of each logged action"):
         log.compare({"low": 0.1, "high": 0.9}, "SNIPS")
     with pytest.raises(PodiumError, match="DirectModel needs a baseline") as error:

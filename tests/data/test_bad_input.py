@@ -26,7 +26,7 @@ age,action,reward,propensity,pi_now,pi_new
 PLAIN = "age,action,reward\n30,sms,1\n30,call,0\n40,sms,0.5\n50,call,0\n"
 JSON = '{"age": 30, "action": "sms", "reward": 1, "pi_now": 0.5, "pi_new": 0.2}\n'
 SPECS = (
-    "a SPEC is one of column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, "
+    "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
     "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 PROPENSITY = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
@@ -358,9 +358,11 @@ CELLS = [
 POLICY_FILES = [
     from_file("unknown policy file", "there is no file 'missing.csv'", "check the path; ...", "", "missing.csv"),
     from_file("policy file with too few rows", "policy 'new': its table has 3 rows; the log has 4 rows",
-              "give one row per log row in the same order, or key it by age.", "sms,call\n" + "1,0\n" * 3),
+              "give one row per log row in the same order, a single row for all, or key it by age.",
+              "sms,call\n" + "1,0\n" * 3),
     from_file("policy file with too many rows", "policy 'new': its table has 5 rows; the log has 4 rows",
-              "give one row per log row in the same order, or key it by age.", "sms,call\n" + "1,0\n" * 5),
+              "give one row per log row in the same order, a single row for all, or key it by age.",
+              "sms,call\n" + "1,0\n" * 5),
     from_file("keyed policy file that lacks a state", "policy 'new' must have a row for every state; row 3 holds 40 "
               "(1 row)", "add the missing states to its table.", "age,sms,call\n30,1,0\n50,1,0\n"),
     from_file("keyed policy file that contradicts itself",
@@ -483,7 +485,8 @@ OPTIONS = [
         options=policies("rules_half:rule"),
         others={"rules_half.py": "def rule(states):\n    return states * 0 + 0.5\n"}),
     Bad("object of no known form", "policy 'new' has a form that podium does not know: int",
-        "give a column name, an array, a callable, a classifier, a table keyed by state, or a SPEC string.",
+        "give a column name, an array, a callable, a classifier, a table keyed by state, shares of actions, or a SPEC "
+        "string.",
         options=policies("rules_int:rule"), others={"rules_int.py": "rule = 5\n"}),
     Bad("unknown estimator", "unknown estimator 'XYZ'", "the estimators are ...LDE, DRE, IPS, DiM, ...",
         options=("--estimator", "XYZ")),

@@ -16,28 +16,44 @@ from podium.data.facts import SENTENCES, Fact, fact_dict
 
 SAID: dict[str, tuple[dict[str, Any], str]] = {
     "logger seeks reward": (
-        {"t_p": 4.21, "lacks": "the log has no propensities"},
-        "The logger seems to seek reward (T_p = 4.2), and DRE cannot correct for it: the log has no propensities",
+        {"t_p": 4.21, "lacks": "the log has no propensities", "remedy": "log them"},
+        "The logging policy seems to favor actions with high rewards (T_p = 4.2), and DRE cannot correct for it: the "
+        "log has no propensities. Remedy: log them",
     ),
     "logger seeks reward, unknown": (
         {},
-        "The logger seems to seek reward, and its probabilities are not known in full",
+        "The logging policy seems to favor actions with high rewards, and its probabilities are not known in full. "
+        "Remedy: log propensity:<action> for every action, or name the behavior policy with --behavior, such as "
+        '"shares:a=.4,b=.6"',
     ),
     "logger seeks reward, opposed": (
         {},
-        "The logger seems to seek reward, and a doubly robust estimate points the other way",
+        "The logging policy seems to favor actions with high rewards, and a doubly robust estimate points the other "
+        "way. Remedy: log more rows",
     ),
     "logger seeks reward by estimate": (
         {"t_p": -3.5, "why": "they are no proof"},
-        "The logger seems to seek reward by the estimated propensities (T_p = -3.5), and they are no proof",
+        "The logging policy seems to favor actions with high rewards by the estimated propensities (T_p = -3.5), and "
+        "they are no proof. Remedy: log the propensities, or name the behavior policy with --behavior",
+    ),
+    "uneven shares": (
+        {"lacks": "some policies are known only at the logged actions", "remedy": "give every policy in full"},
+        "Good actions were logged more often than others, which misleads LDE, and DRE cannot step in: some policies "
+        "are known only at the logged actions. Remedy: give every policy in full",
+    ),
+    "propensities not believed": (
+        {},
+        "The propensities contradict how often actions were logged, so they support no claim: correct them, or name "
+        "the behavior policy that was really used with --behavior",
     ),
     "few distinct rows": (
-        {"least": 50, "lacks": "the log has no propensities"},
-        "Fewer than 50 distinct rows, and DRE cannot step in: the log has no propensities",
+        {"least": 50, "lacks": "the log has no propensities", "remedy": "log them"},
+        "Fewer than 50 distinct rows, and DRE cannot step in: the log has no propensities. Remedy: log more rows, or "
+        "log them",
     ),
     "LDE and DRE disagree": (
-        {"lacks": "the log has no propensities"},
-        "LDE and DRE disagree, and DRE alone would claim too much: the log has no propensities",
+        {"lacks": "the log has no propensities", "remedy": "log them"},
+        "LDE and DRE disagree, and DRE alone would claim too much: the log has no propensities. Remedy: log them",
     ),
     "DRE claims too much": (
         {"why": "a single row has 11% of the squared weights of 'a'"},
@@ -56,6 +72,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "same policies": ({}, "Policies that do the same in every logged state cannot be told apart"),
     "fewer than 3 rows": ({}, "Fewer than 3 rows tell no policy from another"),
     "equal rewards": ({}, "Rewards that are all equal tell no policy from another"),
+    "few successes": (
+        {"rows": 2, "least": 5},
+        "Too few rows whose reward is not the most common one tell these policies apart: about 2, and a claim needs 5",
+    ),
+    "few units": ({"units": 1, "least": 5}, "The rows come from too few units: 1, and a claim needs 5"),
     "variances not fitted": ({}, "The variances of the prior could not be fitted to this log"),
     "few effective rows": (
         {"effective": 1.234},
@@ -77,12 +98,56 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "open among many": ({"pairs": 66}, "Sure enough alone, but not among 66 pairs judged together"),
     "open": ({}, "The interval includes 0: the sign of the difference is open"),
+    "open at this look": (
+        {},
+        "Sure enough for a single look at the log, but not for this one of the planned looks",
+    ),
+    "look": (
+        {"number": 3, "of": 16, "needed": 0.99894, "level": 0.95},
+        "Look 3 of 16: claims and gates need level 0.9989 now, so that all looks together keep level 0.95",
+    ),
     "gate open": (
         {"low": 0.025, "high": 0.975, "level": 0.95},
         "A probability between 0.025 and 0.975 leaves it open at level 0.95",
     ),
     "nothing known": ({}, "Nothing is known of this pair"),
+    "column follows action": (
+        {"column": "status", "remedy": "--state age"},
+        "Column 'status' differs between actions by more than the propensities explain, so it may have been recorded "
+        "after the action; compare without it (--state age)",
+    ),
+    "column repeats reward": (
+        {"column": "status", "r2": 0.9912, "remedy": "--state age"},
+        "Column 'status' alone determines the reward (R2 = 0.991) whatever the action, so it may have been recorded "
+        "after the outcome; compare without it (--state age)",
+    ),
+    "verdict contradicts DRE": (
+        {"procedure": "posterior"},
+        "The posterior and DRE differ by more than chance explains, as they do where state columns were recorded after "
+        "the action or propensities are wrong; keep only columns known before the action (--state)",
+    ),
+    "verdict contradicts DRE, column": (
+        {"procedure": "posterior", "column": "status", "remedy": "--state age"},
+        "The posterior and DRE differ by more than chance explains; column 'status' would explain it if it was "
+        "recorded after the action; compare without it (--state age)",
+    ),
     "no propensities": ({}, "Without propensities it is assumed that logging did not seek reward"),
+    "fixed shares": (
+        {"shares": "'a' 0.4, 'b' 0.6"},
+        "The behavior policy is known for all actions: it takes each with a fixed probability ('a' 0.4, 'b' 0.6)",
+    ),
+    "false propensities": (
+        {"action": "'a'", "expected": 0.25, "logged": 0.4, "chance": 2e-9},
+        "the propensities cannot be right: on average they give action 'a' a probability of 0.25, and 0.4 of the rows "
+        "hold it (chance: 2e-09). Verdicts that need propensities are withheld. Correct the propensities, or name the "
+        'behavior policy that was really used, such as --behavior "shares:a=.4,b=.6".',
+    ),
+    "propensities too small": (
+        {"action": "'a'", "total": 1.612, "chance": 2e-9},
+        "the propensities of action 'a' cannot be right: counted 1/p times each, its rows make 161% of the log, and "
+        "100% is the most (chance: 2e-09). Verdicts that need propensities are withheld. Correct the propensities, or "
+        "name the behavior policy that was really used with --behavior.",
+    ),
     "propensities at logged actions": (
         {},
         "Only the propensities of logged actions are known; they serve to watch for loggers that seek reward",
@@ -118,6 +183,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "Estimates and verdicts come from all rows; what drives them from a random sample of 20,000 of the 1,000,000 "
         "rows",
     ),
+    "best unknown": ({}, "the pairs that podium can judge do not connect all policies"),
     "policy never logged": (
         {"policy": "new"},
         "Policy 'new' never plays an action that was logged; what is said of it rests on other actions",
@@ -131,9 +197,62 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {},
         "In every state only one action was logged, so actions are compared across states",
     ),
+    "hidden causes, falls": (
+        {"winner": "new", "loser": "current", "gamma": 1.8234},
+        "The claim that new is better than current would fall if something that is not in the log made an action more "
+        "than 1.82 times as likely (in odds) as it looks",
+    ),
+    "hidden causes, beyond": (
+        {"winner": "new", "loser": "current", "gamma": 10.0},
+        "The claim that new is better than current would stand even if something that is not in the log made an action "
+        "10 times as likely (in odds) as it looks",
+    ),
+    "hidden causes, unconfirmed": (
+        {"winner": "new", "loser": "current", "interval": "[-0.100, 0.300]"},
+        "The doubly robust estimate alone does not confirm the claim that new is better than current (its interval is "
+        "[-0.100, 0.300]), so the claim withstands no hidden influence",
+    ),
+    "hidden causes, opposed": (
+        {"winner": "new", "loser": "current", "interval": "[-0.300, -0.100]"},
+        "The doubly robust estimate contradicts the claim that new is better than current (its interval is "
+        "[-0.300, -0.100]), so the claim withstands no hidden influence",
+    ),
+    "hidden causes, logged": (
+        {},
+        "Not needed: the propensities were logged, and they say how the actions were chosen",
+    ),
+    "hidden causes, scores": (
+        {},
+        "Not available where policies are scores or densities, which have no odds",
+    ),
+    "hidden causes, too large": ({}, "Not worked out for so many rows and actions"),
     "verdict against ranking": (
         {"a": "new", "b": "old", "p_better": 0.0123},
         "new ranks above old, but the verdict is that it is worse (P(better) = 0.012).",
+    ),
+    "column follows action, warning": (
+        {"column": "status", "p_value": 1.23e-9, "remedy": "--state age"},
+        "column 'status' is related to the logged action beyond the propensities (p = 1e-09): it was recorded after "
+        "the action, or the propensities are wrong. Conditioning on such a column biases every comparison, so podium "
+        "gives no verdicts. Compare without it (--state age).",
+    ),
+    "column repeats reward, warning": (
+        {"column": "status", "r2": 1.0, "remedy": "--state age"},
+        "column 'status' alone determines the reward (R2 = 1.000) whatever the action: it seems to have been recorded "
+        "after the outcome. Conditioning on such a column hides every difference between policies, so podium gives no "
+        "verdicts. Compare without it (--state age).",
+    ),
+    "verdict contradicts DRE, warning": (
+        {"procedure": "posterior", "pairs": 1, "of": 3},
+        "the posterior and DRE without states differ by more than chance explains on 1 of 3 pairs, which get no "
+        "verdict. State columns recorded after the action, or wrong propensities, would explain it. Keep only columns "
+        "known before the action (--state).",
+    ),
+    "verdict contradicts DRE, column, warning": (
+        {"procedure": "posterior", "pairs": 1, "of": 3, "column": "status", "remedy": "--state age"},
+        "the posterior and DRE without states differ by more than chance explains on 1 of 3 pairs, which get no "
+        "verdict. Column 'status' would explain it if it was recorded after the action, and so would wrong "
+        "propensities. Compare without it (--state age).",
     ),
     "one state each": (
         {"columns": "age, id"},

@@ -51,7 +51,8 @@ def test_a_log_from_lists():
     assert log.rewards.dtype == log.propensities.dtype == np.float64
     assert log.knows == "logged"
     assert log.state_labels == [0, 1]
-    assert log.to_dict() == {"rows": 3, "distinct": 3, "states": 2, "actions": 2, "propensities": "logged"}
+    figures = {"rows": 3, "distinct": 3, "states": 2, "actions": 2, "propensities": "logged"}
+    assert log.to_dict() == {**figures, "state_columns": ["state"]}
 
 
 def test_the_input_is_left_alone():

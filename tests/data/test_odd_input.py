@@ -533,3 +533,13 @@ def test_float32_probabilities_sum_to_1(ask: Ask):
     answer = ask(to_parquet(table), file="log.parquet")
     assert answer["log"]["actions"] == 3
     assert answer["warnings"] == ["policy 'x' can play actions that the log's action space lacks: 'letter'."]
+
+
+def test_a_parquet_file_whose_text_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    wrong = pa.array([b"\xf2ome", b"oslo"], pa.binary())
+    city = pa.StringArray.from_buffers(2, *wrong.buffers()[1:])
+    path = tmp_path / "log.parquet"
+    parquet.write_table(pa.table({"city": city, "action": ["a", "b"], "reward": [1.0, 0.0]}), path)
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(path)
+    assert str(error.value) == "log.parquet: the column 'city' is not UTF-8\n\nHint: write the file again."

@@ -112,6 +112,39 @@ def test_weights_speak_for_what_is_not_known_on_every_engine(unseen: float, engi
     assert bool(pair.reasons) == bool(unseen)
 
 
+SHARES = {"call": 0.4, "mail": 0.3, "none": 0.2, "sms": 0.1}
+
+
+@pytest.mark.parametrize("known", ["propensities", "rounded", "given space", "spec", "mapping", "false"])
+def test_fixed_shares_are_known_on_every_engine(known: str, engine: str, open_table: OPENERS) -> None:
+    rng, many = np.random.default_rng(9), 3_000
+    shares = dict.fromkeys(["call", "mail", "none"], 1 / 3) if known == "rounded" else SHARES
+    labels = np.array(list(shares))
+    action = rng.choice(len(labels), many, p=list(shares.values()))
+    reward = 0.3 * action + rng.normal(size=many)
+    columns = {"state": rng.integers(0, 50, many), "action": labels[action], "reward": reward}
+    roles: dict[str, Any] = {"state": "state"}
+    behavior: Any = {"spec": "shares:" + ",".join(f"{a}={p}" for a, p in SHARES.items()), "mapping": SHARES}.get(known)
+    if known == "false":
+        behavior = "uniform"
+    if known in ("propensities", "rounded", "given space"):
+        columns["propensity"] = np.round(np.array(list(shares.values())), 3)[action]
+    if known == "given space":
+        columns = {name: column[action < 3] for name, column in columns.items()}
+        roles["actions"] = list(labels)
+    policies = {"call": "constant:call", "none": "constant:none", "now": "logged"}
+    logs = [open_table(pa.table(columns), name, **roles) for name in ("memory", engine)]
+    wanted, found = (podium.compare(log, policies, behavior=behavior) for log in logs)
+    assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
+    assert found.log.knows == "full"
+    assert ("fixed shares" in [note.code for note in found.settings.notes]) == (known != "false")
+    doubted = known in ("given space", "false")  # an action that has a tenth of the probability never came up
+    assert (found.warnings[0].code if found.warnings else "") == ("false propensities" if doubted else "")
+    for log in logs:
+        with pytest.raises(podium.PodiumError, match=r"no probability to 'none'|must agree with the shares"):
+            podium.compare(log, policies, behavior="shares:call=.5,mail=.5")
+
+
 @pytest.mark.parametrize("asked", ["compare", "check", "states", "plan"])
 def test_answers_show_themselves(asked: str, engine: str, open_table: OPENERS) -> None:
     found = ASKED[asked](open_table(table(), engine, state="state"))

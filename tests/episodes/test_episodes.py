@@ -106,7 +106,8 @@ def test_five_episodes_cannot_decide_and_say_why() -> None:
     result = compare(episodes(name="stay"), POLICIES, bounds=(-1, 1))
     assert [p.verdict for p in result.pairs] == ["cannot tell"]
     assert result.pairs[0].reasons == (
-        "Fewer than 50 distinct rows, and DRE cannot step in: only the logged actions' propensities are known",
+        "Fewer than 50 distinct rows, and DRE cannot step in: only the logged actions' propensities are known. Remedy: "
+        "log more rows, or log propensity:<action> for every action, or name the behavior policy with --behavior",
     )
     shown = " ".join(str(result).split())
     assert "Scores that stand for probabilities (proxies): follow, stay" in shown

@@ -379,6 +379,19 @@ def test_neighbours_at_one_distance_are_not_chosen_by_rounding(shift: float) -> 
     assert after == approx(before[order], abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("factor", "zero"), [(0.1, 0), (1.8, 32), (-1 / 3, 0), (1e-170, 0), (1e200, 0), (1, 1e6), (1, 1e9)]
+)
+def test_neighbours_do_not_depend_on_the_unit_of_a_column(factor: float, zero: float) -> None:
+    """Steps of equal size make many equal distances, which the outlier and the zero point blur."""
+    rng = np.random.default_rng(5)
+    steps = np.where(np.arange(150) == 0, 10**7 if zero == 0 else 100, rng.integers(0, 30, 150)) / 10
+    states, rewards = np.column_stack([steps, rng.integers(0, 3, 150)]), rng.normal(size=150)
+    before = neighbour_means(podium.Log(states, ["a"] * 150, rewards))
+    after = neighbour_means(podium.Log(states * [factor, 1] + [zero, 0], ["a"] * 150, rewards))
+    assert after == approx(before, rel=1e-9, abs=1e-12)
+
+
 def test_more_states_at_one_distance_than_are_searched() -> None:
     """A centre and 60 states around it, all as far: the centre's neighbours are all of them."""
     states = np.vstack([np.zeros(60), np.eye(60)]).astype(int)

@@ -275,14 +275,15 @@ def test_clipping_can_turn_a_ranking_round_and_says_so() -> None:
     n = 200
     rare = np.arange(n) % 20 == 0
     log = podium.Log(
-        np.arange(n) % 4, np.where(rare, "rare", "usual"), np.where(rare, 1.0, 0.6),
+        np.arange(n) % 3, np.where(rare, "rare", "usual"), np.where(rare, 1.0, 0.6),
         propensities=np.where(rare, 0.05, 0.95),
     )  # fmt: skip
     policies = {"rare": "constant:rare", "usual": "constant:usual"}
     assert podium.compare(log, policies, "IPS").ranking == ["rare", "usual"]
     result = podium.compare(log, policies, "cIPS:10")
     assert result.ranking == ["usual", "rare"]
-    assert result.warnings[0] == (
+    assert [w.code for w in result.warnings] == ["verdict against ranking", "shrinks unevenly"]
+    assert result.warnings[1] == (
         "cIPS:10 shrinks large weights, of each policy by another share, so that it can turn a ranking round; "
         "hold it against DRE. Here it takes 50% of the weight of 'rare' and 0% of that of 'usual'."
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from podium.experiments.calibration import foresight, large
 from podium.experiments.calibration.bench import main
@@ -179,7 +180,18 @@ def test_the_command_writes_a_page_and_the_counts(tmp_path: Path, capsys: pytest
 
 
 def test_the_crossing_of_a_power_curve() -> None:
-    rising = np.array([0.0, 0.2, 0.6, 1.0, 1.0, 1.0])
-    assert foresight.GRID[2] < foresight.crossing(rising) < foresight.GRID[3]
-    assert np.isnan(foresight.crossing(np.zeros(6)))
-    assert np.isnan(foresight.crossing(np.ones(6)))
+    grid = np.array(foresight.GRID)
+    for rows, slope in ((500, 1.4), (900, 1.4), (900, 3.0)):
+        power = ndtr(ndtri(0.8) + slope * np.log(grid / rows))
+        assert foresight.crossing(200 * power, 200) == pytest.approx(rows, rel=0.05)
+    assert foresight.GRID[1] < foresight.crossing(np.array([0.0, 2, 6, 10, 10, 10]), 10) < foresight.GRID[3]
+    assert foresight.crossing(np.zeros(6), 10) > foresight.GRID[-1]
+    assert foresight.crossing(np.full(6, 10.0), 10) < foresight.GRID[0]
+
+
+def test_foresight_is_reported_by_family() -> None:
+    text = foresight.report([("2 actions", 500.0, 1000.0), ("5 features", 900.0, 600.0)])
+    lines = [line.split() for line in text.splitlines()[1:]]
+    assert [line[-4:] for line in lines] == [
+        ["0.50", "0.50", "0.50", "(1)"], ["1.50", "1.50", "1.50", "(1)"], ["0.60", "1.00", "1.40", "(2)"],
+    ]  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 import runner_work as work
 
 from podium.data.errors import PodiumError
-from podium.experiments.runner import Cell, end_workers, load, run_cells, save
+from podium.experiments.runner import Cell, end_workers, load, run_bench, run_cells, save
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -49,6 +49,18 @@ def test_what_is_finished_is_not_run_again_and_a_broken_file_is(tmp_path: Path) 
     after = contents(tmp_path)
     assert load(tmp_path, "cell-0")["numbers"].tolist() == [0, 0, 0]
     assert after["cell-1.npz"] == before["cell-1.npz"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_cell_starts_after_enough(tmp_path: Path, workers: int) -> None:
+    def enough() -> bool:
+        return len(contents(tmp_path)) >= 2
+
+    run_cells(work.draw, work.cells(20, seconds=0.02), tmp_path, seed=1, workers=workers, enough=enough)
+    end_workers()
+    assert len(contents(tmp_path)) == 2 if workers == 1 else 2 <= len(contents(tmp_path)) <= 8  # some were waiting
+    run_cells(work.draw, work.cells(20), tmp_path, seed=1, workers=1)
+    assert len(contents(tmp_path)) == 20
 
 
 def test_torn_and_foreign_cells_are_done_again(tmp_path: Path) -> None:
@@ -182,3 +194,15 @@ def test_the_number_of_workers_is_checked(tmp_path: Path) -> None:
     with pytest.raises(PodiumError) as caught:
         run_cells(work.draw, work.cells(1), tmp_path, workers=0)
     assert str(caught.value) == "workers must be at least 1; it is 0\n\nHint: leave it out to use every core."
+
+
+@pytest.mark.parametrize("error", [PodiumError("there is a mistake", hint="mend it."), KeyboardInterrupt()])
+def test_a_bench_tells_its_errors_without_a_traceback(error: BaseException) -> None:
+    def main() -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as told:
+        run_bench(main)
+    assert told.value.code == (
+        "podium: there is a mistake\n\nHint: mend it." if isinstance(error, PodiumError) else 130
+    )

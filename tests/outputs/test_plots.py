@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from samples import logged_only, sample
+from samples import adjusting, logged_only, sample
 
 import podium
 from podium import plots
@@ -101,6 +101,15 @@ def test_the_ranking_shows_the_numbers_of_the_result() -> None:
     assert markers == pytest.approx(expected)
 
 
+def test_the_ranking_draws_the_interval_that_decides() -> None:
+    result = adjusting()
+    ax = result.plot("ranking", against="always 0").axes[0]
+    drawn = [sorted(line.get_xdata()) for line in ax.lines if line.get_linewidth() == 2.4]
+    pairs = [result.pair(name, "always 0") for name in result.ranking if name != "always 0"]
+    assert drawn == [pytest.approx([p.adjusted.low, p.adjusted.high]) for p in pairs if p.adjusted]
+    assert "adjusted interval" in ax.get_xlabel()
+
+
 def test_names_are_texts_and_not_mathematics() -> None:
     assert plain("a $x$ b") == r"a \$x\$ b"
     assert plain("🎉") == "□"
@@ -108,11 +117,14 @@ def test_names_are_texts_and_not_mathematics() -> None:
     assert all(len(t.get_text()) < 40 for t in ax.get_yticklabels())
 
 
-def test_the_plan_falls_with_the_root_of_the_rows() -> None:
+def test_the_plan_falls_at_the_rate_of_the_pair() -> None:
     result = results()["three"]
     line = result.plot("plan").axes[0].lines[0]
     x, y = (np.asarray(v, dtype=float) for v in (line.get_xdata(), line.get_ydata()))
-    assert y * np.sqrt(x) == pytest.approx(np.full(len(x), y[0] * np.sqrt(x[0])))
+    (pair, now, _), *_ = result.insights.plan_lines(5).pairs
+    planned = result.insights.planned(pair.a, pair.b)
+    assert y == pytest.approx(now * (result.insights.judged_rows / x) ** (planned.rate / 2))
+    assert planned.rate != 1
 
 
 def test_what_drives_a_pair_turns_with_it() -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import logged_only, sample
+from samples import adjusting, logged_only, sample
 
 import podium
+from podium.comparison.pair import decided
 from podium.outputs.answer import answer
 from podium.outputs.insights import Insights
 from podium.outputs.report import CONTENT_SECURITY_POLICY, headline, page
@@ -71,6 +72,48 @@ def two(gap: float, rows: int = 400, **options: Any) -> podium.Comparison:
     rewards = gap * (actions == "b") + rng.normal(size=rows)
     log = podium.Log(rng.integers(0, 20, rows), actions, rewards, propensities=np.full(rows, 0.5))
     return podium.compare(log, {"Current": "constant:a", "New": "constant:b"}, **options)
+
+
+# --- what decides is what is shown -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"joint": True}, {"look": "2/16"}, {"count": 2, "look": "1/400"}])
+def test_verdict_interval_and_probability_never_contradict_each_other(options: dict[str, Any]) -> None:
+    result = adjusting(**options)
+    assert any(decided(p.interval) != decided(p.adjusted) for p in result.pairs) == result.adjusts
+    insights = Insights(result)
+    for p in result.pairs:
+        assert (p.verdict != "cannot tell") == decided(insights.interval(p))
+        assert p.verdict != "better" or p.p_better >= 0.975
+        assert bool(p.reasons) == (p.verdict == "cannot tell")
+
+
+def test_where_the_rule_of_claims_adjusts_the_adjusted_interval_is_shown() -> None:
+    result = adjusting()
+    assert result.adjusts
+    note = "The adjusted interval decides: a claim needs one that excludes 0. It allows for 28 pairs."
+    table = result.pairs_table(every=True)
+    assert table.columns[-1] == "adjusted interval"
+    assert note in table.notes
+    text = page(result)
+    data = json.loads(re.search(r'id="data-block"[^>]*>(.*?)</script>', text, re.S)[1])  # type: ignore[index]
+    assert data["interval"] == "adjusted interval"
+    interval, verdict = data["fields"].index("interval"), data["fields"].index("verdict")
+    for entry in data["pairs"]:
+        low, high = entry[interval]
+        assert (low > 0 or high < 0) == (entry[verdict] < 2)
+    assert f"0 of 28 pairs decided at level 95%; {result.settings.multiplicity}.".replace("<", "&lt;") in text
+    assert f"<figcaption>Difference to {result.best}, with adjusted interval" in text
+    assert text.count(note) == 2  # below the chart, below the table
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", text) if 'class="verdict' in row]
+    assert len(rows) == len(result.pairs)
+    for row in rows:
+        low, high = re.findall(r"\[(\S+), (\S+)\]", row)[1]
+        assert "cannot tell" in row
+        assert float(low) <= 0 <= float(high)
+    plain = adjusting(count=2)
+    assert not plain.adjusts
+    assert "adjusted interval" not in page(plain) + plain.text()
 
 
 # --- the sentence ----------------------------------------------------------------------------------------------
@@ -169,11 +212,12 @@ def test_whatever_the_log_knows_there_is_a_page(knows: str, full: bool) -> None:
     Outline(page(podium.compare(log, policies if full else logged_only(log, policies))))
 
 
-@pytest.mark.parametrize("size", [1e-90, 1e-9, 1e12, 1e90])
+@pytest.mark.parametrize("size", [1e-170, 1e-9, 1e12, 1e90])
 def test_huge_and_tiny_rewards_have_a_page(size: float) -> None:
     log, policies = sample(rows=40)
     scaled = podium.Log(log.states, log.actions, log.rewards * size, behavior=log.behavior, action_space=(0, 1, 2))
     text = Outline(page(podium.compare(scaled, policies))).text
+    assert "What would make it sure" in text
     assert "nan" not in text.split()
     assert "inf" not in text.split()
 

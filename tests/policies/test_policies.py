@@ -33,7 +33,10 @@ SUMS = "its actions are 'l', 'm', 'r'; declare scores with podium.Policy(x, prox
 ROWS = "a policy gives one answer per log row, in the same order."
 KIND = "say what the numbers are with podium.Policy(x, kind=...)."
 PROBABILITY = "a probability is a number between 0 and 1."
-FORM = "give a column name, an array, a callable, a classifier, a table keyed by state, or a SPEC string."
+FORM = (
+    "give a column name, an array, a callable, a classifier, a table keyed by state, shares of actions, or a SPEC "
+    "string."
+)
 
 
 def resolve(policy: Any, log: Log = LOG) -> tuple[Log, PolicySet]:
@@ -570,7 +573,7 @@ def test_tables_keyed_by_several_columns():
         (
             pd.DataFrame(NAMED)[:4],
             "policy 'x': its table has 4 rows; the log has 5 rows",
-            "give one row per log row in the same order, or key it by state.",
+            "give one row per log row in the same order, a single row for all, or key it by state.",
         ),
         (
             pd.DataFrame(KEYED)[1:],
@@ -779,7 +782,7 @@ def test_skops_models(folder: Path):
 @pytest.mark.parametrize("spec", ["best", "constant:", "sql:", "a b:c", "..up:object", "json:", "1x:y", ""])
 def test_unknown_specs(spec: str):
     hint = (
-        "a SPEC is one of column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, "
+        "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
         "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt; or name a column of the log."
     )
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
@@ -924,7 +927,7 @@ def test_unknown_kind():
     refused(
         "unknown kind of policy 'guess'",
         "the kinds are column, probabilities, distribution, actions, callable, model, table, constant, uniform, "
-        "logged, sql.",
+        "shares, logged, sql.",
         lambda: Policy(1, kind="guess"),
     )
 

@@ -9,6 +9,7 @@ import pytest
 from podium.data.errors import PodiumError
 from podium.studio.guesses import Facts, group, guess, is_cost
 from podium.studio.limits import Limits
+from podium.studio.questions import Question
 from podium.studio.reading import survey
 
 LIMITS = vars(Limits())
@@ -60,6 +61,16 @@ def test_full_distributions_are_one_policy(tmp_path: Path) -> None:
         "pi_old": ("policy", ("pi_old:a", "pi_old:b")),
     }
     assert [f.role for f in found if f.header == "age:group"] == ["state"]
+
+
+def test_propensities_may_have_another_name_than_the_whole_distribution(tmp_path: Path) -> None:
+    header = "x,action,reward,pscore,propensity:a,propensity:b"
+    found = facts_of(tmp_path, f"{header}\n1,a,1,0.4,0.4,0.6\n2,b,1,0.6,0.4,0.6\n")
+    assert {f.header: f.role for f in found if f.role == "propensity"} == dict.fromkeys(
+        ["pscore", "propensity"], "propensity"
+    )
+    question = Question("log.csv", headers=tuple(header.split(",")), roles={f.header: f.role for f in found})
+    assert question.reading() == {"propensity": "pscore"}  # the states are what podium takes by itself
 
 
 def test_long_texts_that_begin_alike_are_not_taken_for_actions(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from studio_visitor import LOG, Form, Visitor, alerts, guessed, place
 
 import podium
+from podium.outputs.display import number
 from podium.worlds.simulator import Programme
 
 
@@ -233,11 +234,11 @@ def test_one_policy_is_not_compared(visitor: Visitor) -> None:
 
 def test_an_error_of_a_policy_is_told_with_the_answer(visitor: Visitor) -> None:
     workspace = visitor.prepare()
-    table = b"x,y,z\n0.5,0.5,0.5\n"
+    table = b"x,y,z\n0.5,0.5,0.5\n0.5,0.5,0.5\n"
     visitor.post(workspace + "/policies", {"kind": "file"}, files={"file": ("mine.csv", table)})
     page = visitor.post(workspace + "/compare")
     assert page.status_code == 422
-    assert "policy 'mine': its table has 1 row; the log has 60 rows" in alerts(page)
+    assert "policy 'mine': its table has 2 rows; the log has 60 rows" in alerts(page)
 
 
 def test_a_log_can_be_forgotten(visitor: Visitor) -> None:
@@ -306,3 +307,55 @@ def test_propensities_of_the_log_are_never_replaced(visitor: Visitor) -> None:
     page = visitor.post(workspace + "/policies", {"behavior": "estimate"})
     assert "the log has propensities, so they are not estimated" in alerts(page)
     assert visitor.compare(workspace).status_code == 200
+
+
+def leaked(rows: int = 300) -> str:
+    """A log with a column that was written after the action, which follows it."""
+    rng = np.random.default_rng(0)
+    age, action = rng.integers(20, 25, rows), rng.integers(0, 2, rows)
+    reward = 0.5 * action + rng.normal(size=rows)
+    noted = np.round(action + 0.3 * rng.normal(size=rows), 3)
+    lines = zip(age, noted, action, np.round(reward, 3), strict=True)
+    return "age,noted,action,reward,propensity\n" + "".join(f"{a},{n},{'xy'[x]},{r},0.5\n" for a, n, x, r in lines)
+
+
+def test_a_leaked_column_is_named_with_the_remedy_of_the_page(visitor: Visitor, quick: None) -> None:
+    """Before the comparison and after it, beside the columns that were taken as state."""
+    page = visitor.accept_columns(visitor.upload("log.csv", leaked()))
+    remedy = "Compare without it (choose &#39;Leave out&#39; for it in the step Columns)"
+    workspace = place(page)
+    for value in ("x", "y"):
+        visitor.post(workspace + "/policies", {"kind": "constant", "value": value})
+    for shown in (visitor.get(workspace + "/policies"), visitor.compare(workspace)):
+        assert "State: age, noted (2 columns)." in shown.text
+        assert "<strong>Please check:</strong> column &#39;noted&#39; is related to the logged action" in shown.text
+        assert remedy in shown.text
+        assert "--state age" not in shown.text.split("The same without the studio")[0]
+    assert "Why podium cannot tell:" in shown.text
+    assert "P(best) is not available: the pairs that podium can judge do not connect all policies." in shown.text
+    assert "<meter" not in shown.text
+    page = visitor.accept_columns(visitor.get(workspace + "/columns"), noted="ignore")
+    assert "State: age (1 column)." in page.text
+    assert "Please check" not in page.text
+    assert "<meter" in visitor.compare(workspace).text
+
+
+def test_the_answer_shows_the_interval_that_decides(visitor: Visitor, quick: None) -> None:
+    rng = np.random.default_rng(1)
+    columns = zip(rng.integers(0, 3, 120), rng.integers(0, 8, 120), rng.normal(size=120), strict=True)
+    lines = "".join(f"{state},{'abcdefgh'[a]},{r:.3f},0.125\n" for state, a, r in columns)
+    workspace = visitor.prepare("log.csv", "s,action,reward,propensity\n" + lines)
+    for value in "abcdefgh":
+        visitor.post(workspace + "/policies", {"kind": "constant", "value": value})
+    page = visitor.compare(workspace, estimator="", baseline="mean", level="80", joint="1")
+    result = result_of(visitor, workspace)
+    opened = [p for p in result["pairs"] if p["low"] > 0 and p["verdict"] == "cannot tell"]
+    assert opened
+    assert "adjusted interval</th>" in page.text
+    assert "The adjusted interval decides: a claim needs one that excludes 0. It allows for 28 pairs." in page.text
+    assert result["settings"]["multiplicity"] in page.text
+    for p in opened:
+        assert p["adjusted_low"] <= 0
+        assert f"{number(p['adjusted_low'], 3)} to {number(p['adjusted_high'], 3)}</td>" in page.text
+    table = csv.DictReader(io.StringIO(visitor.get(workspace + "/answers/1/pairs.csv").text))
+    assert float(next(table)["adjusted_low"]) == result["pairs"][0]["adjusted_low"]

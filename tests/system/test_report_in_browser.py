@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import podium
-from podium.comparison.result import Pair, interval_text
+from podium.comparison.pair import Pair, interval_text
 from podium.outputs.display import number, percent
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_values_show_on_hover_and_leave_on_escape(browser: Browser, demo: Path) 
     page.locator(".forest .strip").first.hover()
     assert tip.is_visible()
     difference, interval, _ = shown(podium.compare(podium.read_log(demo / "log.csv")).pair("call_over_65", "current"))
-    assert f"call_over_65 − current: {difference}, interval {interval}" in tip.inner_text()
+    assert f"call_over_65 − current: {difference}, 95% interval {interval}" in tip.inner_text()
     page.keyboard.press("Escape")
     assert not tip.is_visible()
 

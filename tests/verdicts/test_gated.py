@@ -210,8 +210,10 @@ def test_which_path_is_taken() -> None:
 
 def test_why_nothing_is_claimed() -> None:
     lacking = {
-        "few rows, p only": "only the logged actions' propensities are known",
-        "few rows, no p": "the log has no propensities",
+        "few rows, p only": "only the logged actions' propensities are known. Remedy: log more rows, or log "
+        "propensity:<action> for every action, or name the behavior policy with --behavior",
+        "few rows, no p": "the log has no propensities. Remedy: log more rows, or log them, or name the behavior "
+        'policy with --behavior, such as "shares:a=.4,b=.6"',
     }
     for name, what in lacking.items():
         few = f"Fewer than 50 distinct rows, and DRE cannot step in: {what}"

@@ -244,6 +244,16 @@ def test_max_t_is_monotone_and_never_below_the_raw_p(p: list[float]) -> None:
     assert (adjusted <= np.minimum(1.0, raw * 6) + 0.1).all()  # Bonferroni, and the error of 500 draws
 
 
+@pytest.mark.parametrize("twins", [1.0, 0.5])
+def test_a_policy_listed_twice_takes_no_joint_claim_away(twins: float) -> None:
+    """The difference of policies that do the same is rounding noise, whatever p it has."""
+    root = np.vstack([np.linalg.cholesky(COVARIANCE), np.zeros(4)])
+    root[4] = root[3] * (1 + 1e-13)
+    p = np.full(10, 0.001)
+    p[-1] = twins
+    assert (max_t(p, root @ root.T, 0)[:-1] < 0.02).all()
+
+
 def test_max_t_of_one_pair_is_the_raw_p() -> None:
     assert max_t(np.array([0.03]), np.eye(2), 0).tolist() == [0.03]
     unknown = max_t(np.array([0.01, 0.2, 0.5]), np.full((3, 3), np.nan), 0)
@@ -308,7 +318,7 @@ def test_the_joint_covariance_has_the_variances_of_the_pairs() -> None:
     covariance = joint_covariance(judgement)
     i, j = np.triu_indices(4, 1)
     variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-    assert variance == approx(judgement.std_error**2, rel=2e-5)  # to six digits
+    assert variance == approx((judgement.std_error / judgement.std_error.max()) ** 2, rel=2e-5)  # to six digits
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
@@ -557,6 +567,44 @@ def test_the_best_does_not_turn_on_the_last_bit() -> None:
         shares.append(best_and_regret(judgement, 1.0, seed=0)[0].tolist())
     assert all(share == shares[0] for share in shares)
     assert shares[0][1] + shares[0][2] > 0.5
+
+
+def test_policies_that_do_the_same_count_once() -> None:
+    """A pair of twins has no error of its own; the others keep their P(best), to the last digit."""
+
+    def of(values: list[float], errors: list[float], silent: tuple[str, ...] = ()) -> Judgement:
+        level, many = np.array(values), len(errors)
+        i, j = pair_indices(len(values))
+        silent = silent or ("",) * many
+        gaps = level[i] - level[j]
+        return Judgement("gated", gaps, np.array(errors), np.full(many, 9.0), ("LDE",) * many, silent, level)
+
+    nan = float("nan")
+    alone, regret = best_and_regret(of([0.1, 0.0], [0.1]), 1.0, 0)
+    judged = of([0.1, 0.0, 0.1], [0.1, nan, 0.1], ("", "same", ""))
+    shares, loss = best_and_regret(judged, 1.0, 0, np.array([0, 1, 0]))
+    assert shares.tolist() == [alone[0] / 2, alone[1], alone[0] / 2]
+    assert loss.tolist() == [regret[0], regret[1], regret[0]]
+    assert best_and_regret(of([0.1, 0.1], [nan], ("same",)), 1.0, 0, np.array([0, 0]))[0].tolist() == [0.5, 0.5]
+
+
+def test_a_silent_pair_adds_no_certainty_to_the_best() -> None:
+    """Its difference is not used, its policies do not exclude each other, and P(best) still sums to 1."""
+    i, j = pair_indices(3)
+    values = np.array([1.0, 0.9, 0.0])
+
+    def shares(*silent: str, gap: float = 0.1) -> list[float]:
+        gaps = values[i] - values[j]
+        gaps[0] = gap
+        judgement = Judgement("gated", gaps, np.full(3, 0.01), np.full(3, 30.0), ("LDE",) * 3, silent, values)
+        return best_and_regret(judgement, 1.0, seed=0)[0].tolist()
+
+    assert shares("", "", "") == approx([1, 0, 0])
+    assert shares("alarm", "", "") == approx([0.5, 0.5, 0])  # both exceed the third, and nothing tells them apart
+    assert shares("alarm", "", "", gap=-5.0) == shares("alarm", "", "")
+    assert shares("", "", "alarm") == approx([1, 0, 0])  # a pair that cannot matter for the first place
+    assert np.isnan(shares("alarm", "alarm", "")).all()  # nothing connects the first with the others
+    assert np.isnan(shares("alarm", "alarm", "alarm")).all()
 
 
 def test_policies_that_are_one_share_the_best_place() -> None:

@@ -45,7 +45,11 @@ def log_options(add: Add) -> None:
     add("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
     add("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     add("--trust", action="append", metavar="FILE", help="let this sb3: model run the code in its file")
-    add("--behavior", metavar="SPEC", help="the policy that chose the logged actions")
+    add(
+        "--behavior",
+        metavar="SPEC",
+        help="the policy that chose the logged actions: a SPEC such as shares:A=.4,B=.6, or estimate",
+    )
     add("--logged-by", action="append", metavar="NAME=SPEC", help="one of several policies that made the log")
     add("--logger", metavar="COL", help="which of them chose a row's action (default: logger)")
     add("--state", action="append", metavar="COL", help="repeat for several; default: what is left over")
@@ -83,6 +87,8 @@ def judge_options(add: Add) -> None:
     add("--level", type=float, default=0.95, help="of intervals and claims (default: %(default)s)")
     add("--verdicts", metavar="NAME", help="posterior, gated, doubly robust, paired t, bootstrap t or sign flip")
     add("--joint", action="store_true", help="claims hold all together, not each in its share")
+    planned = "this look of those planned at a growing log: 3/16, or rows:3200 until 3,200 rows are logged"
+    add("--look", metavar="K/N", help=planned)
     cost_option(add)
 
 

@@ -93,6 +93,7 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
         "lower_is_better": options.lower_is_better,
         "behavior": behavior_of(options),
         "joint": options.joint,
+        "look": options.look,
         **method_arguments(options),
     }
 

@@ -1,10 +1,9 @@
 """What a comparison rests on: estimates by every method on all rows, and a judge of pairs.
 
-A log of up to 20,000 rows is judged whole. Above, there are two sources of certainty, and one of them serves the whole
-comparison: the ordinary judge on the sample, and doubly robust differences on every row. It is the one whose errors,
-after all floors, are smaller on average over the pairs. Every row assumes less: it also judges where the sample is
-silent, where the two contradict each other, and under an alarm unless its errors are far larger. Which policies an
-answer favors plays no part.
+A log of up to 20,000 rows is judged whole. Above, there are two sources of certainty: the ordinary judge on the sample,
+and doubly robust differences on every row. Each pair is judged by the one whose error, after all floors, is smaller.
+Every row assumes less: it also judges where the sample is silent, where the two contradict each other, and under an
+alarm unless its error is far larger. Neither the policy that an answer favors nor the other pairs play a part.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, count
+from podium.data.errors import PodiumError, count, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
@@ -35,13 +35,17 @@ from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.doubly_robust import judge_every_row, method_of
 from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
 from podium.verdicts.judgement import Judgement
+from podium.verdicts.leaks import check_columns, silence_leaks
+from podium.verdicts.pairs import pair_indices
+from podium.verdicts.posterior import policy_values
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
-# Two sound sources differ that much on any pair with this probability. On a log of 60,000 rows of each of 31 families,
+MOST_SHARES = 8  # actions whose share a note tells
+# Two sound sources differ that much on a pair with this probability. On a log of 60,000 rows of each of 31 families,
 # none of them held out (`experiments.calibration.long_logs`), it was 1e-5 or less on the two logs where the sample was
 # misled, by a hidden cause and by actions without a row, and 0.2 or more on all others.
-CONTRADICTION = 0.01
+CONTRADICTION = 0.001
 # Under an alarm, every row judges unless its errors are more than this many times those of the sample. On three logs of
 # 20,001 rows of "500 states, seeker, ties", where the factor was 1.3 to 1.9, the sample made 19 wrong claims and every
 # row none; on "100 x 100, heavy-tailed logger", where it was 1,000, the sample was right and every row could not tell.
@@ -104,20 +108,43 @@ class Analysis:
             )
         return judge_every_row(self.rows, *self.every_row)
 
-    @cached_property
+    @property
     def judgement(self) -> Judgement:
-        """What is said of every pair, by the procedure that was asked for or by the better of the two sources."""
-        if self.options.verdicts is not None or self.rows.whole:
-            return self.judged(self.usual)
-        sample = self.by_sample
-        return self._by_every_row if self.every_row is not None and prefers(self._by_every_row, sample) else sample
+        """What is said of every pair; nothing where a state column seems to have been recorded after the action."""
+        return self._alarmed[0]
+
+    @property
+    def alarms(self) -> tuple[Fact, ...]:
+        """Warnings of such columns, and of verdicts that DRE contradicts."""
+        return self._alarmed[1]
+
+    @cached_property
+    def _alarmed(self) -> tuple[Judgement, tuple[Fact, ...]]:
+        sample = self.rows.sample
+        if self.rows.contradiction:  # columns seem unbalanced where propensities are wrong
+            return self.best_source, ()
+        return silence_leaks(self.best_source, sample, self.rows.policies, check_columns(sample))
+
+    @cached_property
+    def best_source(self) -> Judgement:
+        """What the procedure that was asked for, or the better of the two sources, says of every pair."""
+        if self.options.verdicts is not None:
+            found = self.judged(self.usual)
+        elif self.every_row is None or self.rows.whole:
+            found = self.by_sample
+        else:
+            found = best_of(self._by_every_row, self.by_sample)
+        needed = self.usual in (EVERY_ROW, *JUDGES) or self.main.estimator.uses_propensity
+        return unbelieved(found) if needed and self.rows.contradiction else found
 
     @cached_property
     def by_sample(self) -> Judgement:
-        """What the sample of a large log says of every pair, with errors that allow for actions it has no row of."""
+        """What the sample says of every pair; that of a large log with errors for actions it has no row of."""
         judged = self.judged(self.usual)
+        if self.rows.whole:
+            return judged
         floor = unseen_errors(self.rows.sample, self.rows.policies)
-        return replace(judged, std_error=np.maximum(judged.std_error, floor), empirical=judged.std_error)
+        return judged.with_errors(np.maximum(judged.std_error, floor))
 
     def resampled(self) -> tuple[Floats, Floats]:
         """Percentile intervals of all differences, in units of reward."""
@@ -127,19 +154,32 @@ class Analysis:
         return self.units * low, self.units * high
 
 
-def prefers(every: Judgement, sample: Judgement) -> bool:
-    """Whether doubly robust differences on every row are the better source, whichever policy they favor."""
-    if not every.usable.any():
-        return False
-    if not sample.usable.any() or contradict(every, sample):
-        return True
-    both = sample.usable
+def unbelieved(judgement: Judgement) -> Judgement:
+    """The judgement without any claim: it rests on propensities that the log contradicts."""
+    return replace(judgement, silent=(Fact("propensities not believed"),) * len(judgement.silent))
+
+
+def best_of(every: Judgement, sample: Judgement) -> Judgement:
+    """Each pair by the better of its two sources."""
+    chosen = prefers(every, sample)
+    if chosen.all() or not chosen.any():
+        return every if chosen.any() else sample
+    merged = sample.with_pairs_of(every, chosen)
+    i, j = pair_indices(len(sample.values))
+    values = sample.values.mean() + policy_values(merged.difference, i, j, len(sample.values))
+    return replace(merged, values=values, assumes=f"{sample.assumes}; for pairs judged by DRE, {every.assumes}")
+
+
+def prefers(every: Judgement, sample: Judgement) -> NDArray[np.bool_]:
+    """(P,) whether doubly robust differences on every row are the better source, whichever policy they favor."""
     price = ALARM_PRICE if sample.alarm else 1.0
-    return bool(every.usable.all()) and float(every.std_error[both].mean() / sample.std_error[both].mean()) < price
+    with np.errstate(invalid="ignore"):
+        smaller = every.std_error < price * sample.std_error
+    return every.usable & (~sample.usable | contradict(every, sample) | smaller)
 
 
-def contradict(every: Judgement, sample: Judgement) -> bool:
-    """Whether the two sources differ on a pair by more than chance explains; the sample then misreads the log.
+def contradict(every: Judgement, sample: Judgement) -> NDArray[np.bool_]:
+    """(P,) whether the two sources differ by more than chance explains; the sample then misreads the log.
 
     The errors are those that the rows show: floors stand for what no row shows, and neither source can know that.
     """
@@ -147,9 +187,9 @@ def contradict(every: Judgement, sample: Judgement) -> bool:
 
     both = every.usable & sample.usable
     errors = [source.std_error if source.empirical is None else source.empirical for source in (every, sample)]
-    error, gap = np.hypot(*errors)[both], np.abs(every.difference - sample.difference)[both]
-    chance = 2 * stdtr(every.freedom[both], -np.divide(gap, error, out=np.zeros_like(gap), where=error > 0))
-    return bool((chance < CONTRADICTION / len(both)).any())
+    error, gap = np.hypot(*errors), np.abs(every.difference - sample.difference)
+    z = np.divide(gap, error, out=np.zeros_like(gap), where=both & (error > 0))
+    return np.asarray(both & (2 * stdtr(every.freedom, -z) < CONTRADICTION))
 
 
 def analyze(log: Log | ScannedLog, policies: Any, method: Estimator, options: Options) -> Analysis:
@@ -180,8 +220,8 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         usual=usual,
         obstacle=obstacle,
         every_row=None if extra is None else (extra, results[-1]),
-        notes=tuple(thin_evidence(rows.sample, rows.policies)),
-        warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.policies.warnings),
+        notes=(*fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
+        warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.warnings),
     )
 
 
@@ -209,6 +249,16 @@ def cautions(main: MethodResult, names: Sequence[str]) -> tuple[Fact, ...]:
     return (
         Fact("shrinks unevenly", method=method, most=larger, policy=names[most], least=smaller, other=names[least]),
     )
+
+
+def fixed_shares(log: Log) -> list[Fact]:
+    """That the whole behavior policy is known, where it takes each action with a fixed probability."""
+    if not log.shares or log.behavior is None:
+        return []
+    shares = zip(log.action_space, log.behavior[0], strict=True)
+    named = [f"{show_value(label)} {p:.3g}" for label, p in shares if p > 0]
+    more = ", ..." if len(named) > MOST_SHARES else ""
+    return [Fact("fixed shares", shares=", ".join(named[:MOST_SHARES]) + more)]
 
 
 def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:

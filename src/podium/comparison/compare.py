@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze, log_warnings
+from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
-from podium.comparison.result import Basis, Comparison, Interval, Pair, Ranked, Settings
+from podium.comparison.result import Basis, Comparison, Ranked, Settings
 from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
 from podium.data.log import Log
+from podium.data.scales import noise_of
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
@@ -24,13 +26,14 @@ from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import LDE, Estimator, find_estimator
 from podium.estimates.options import Options
 from podium.estimates.results import TIE
+from podium.policies import same_policies
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.judgement import Judgement
-from podium.verdicts.multiplicity import benjamini_hochberg, best_and_regret, joint_covariance, max_t, two_sided
+from podium.verdicts.looks import parse_look, spend
+from podium.verdicts.multiplicity import best_and_regret, claim, claim_jointly, rule_text, two_sided
 from podium.verdicts.pairs import pair_indices
 
 COMPARE = tuple(field.name for field in fields(Options))
-TOGETHER, SHARE = "all claims hold together (max-T)", "false claims limited (Benjamini-Hochberg)"
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
 
 
@@ -52,6 +55,7 @@ def compare(
     bootstrap: int = 0,
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
+    look: str | tuple[int, int] | None = None,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -73,11 +77,14 @@ def compare(
     behavior : the behaviour policy in any policy form, if the log does not hold it; "estimate" or
         "estimate:MODEL" estimates it (see `podium.estimate_propensities`)
     actions : the action space, in the order that (N, A) columns follow; it must hold every logged action
-    joint : claims hold all together with probability `level` (max-T), not each in its share (Benjamini-Hochberg)
+    joint : all claims hold together with probability `level` (max-T)
     bootstrap : draws of a paired percentile bootstrap of the method's differences, added to each pair
     seed : of folds, resampling and P(best)
     sample_rows : rows of a larger log that are looked at closely: certainty comes from them, or from all rows by a
         doubly robust estimate, whichever is surer (`podium.comparison.analysis`)
+    look : which of the planned looks at a growing log this is: "3/16" or (3, 16) for the third of 16 equally spaced
+        ones, "rows:3200" where looks go on until the log has 3,200 rows; claims and gates of all looks together then
+        keep `level` (see `podium.verdicts.looks`)
 
     Examples
     --------
@@ -88,7 +95,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows,
+        bootstrap, seed, sample_rows, look,
     )  # fmt: skip
     return compare_with(log, policies, options)
 
@@ -108,13 +115,16 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     unavailable = analysis.unavailable
     if analysis.obstacle:
         unavailable = {"posterior": analysis.obstacle, **unavailable}
+    ranked = ranked_policies(ranking, judgement, pairs, order, ranks, rows, options)
+    if any(p.p_best is None for p in ranked):
+        unavailable = {**unavailable, "P(best)": Fact("best unknown")}
     return Comparison(
         log=rows.log,
         settings=settings_of(analysis, judgement, ranking.by),
-        policies=ranked_policies(ranking, judgement, pairs, order, ranks, rows.policies.names, options),
+        policies=ranked,
         pairs=pairs,
         unavailable=unavailable,
-        warnings=(*quarrels(pairs), *analysis.warnings),
+        warnings=(*analysis.alarms, *quarrels(pairs), *analysis.warnings),
         basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
     )
 
@@ -142,8 +152,7 @@ def rank(analysis: Analysis, judgement: Judgement, asked: str | None) -> Scores:
         places = enumerate(rows.policies.names)
         found = replace(found, values={p: {name: float(own[k]), **found.values[p]} for k, p in places})
         if name == by:
-            largest = float(np.abs(rows.sample.rewards).max()) or 1.0
-            found = replace(found, scores=own, centred=own - own.mean(), tie=1e-9 * largest)
+            found = replace(found, scores=own, centred=own - own.mean(), tie=noise_of(rows.sample.rewards))
     return found
 
 
@@ -153,11 +162,12 @@ def ranked_policies(
     pairs: Sequence[Pair],
     order: Sequence[int],
     ranks: Sequence[int],
-    names: Sequence[str],
+    rows: Rows,
     options: Options,
 ) -> tuple[Ranked, ...]:
     """The policies, best first, with the ranks that the claims leave possible."""
-    p_best, regret = best_and_regret(judgement, -1.0 if options.lower_is_better else 1.0, options.seed)
+    names, same = rows.policies.names, same_policies(rows.policies, rows.sample.n_actions)
+    p_best, regret = best_and_regret(judgement, -1.0 if options.lower_is_better else 1.0, options.seed, same)
     claims = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in pairs if p.verdict != "cannot tell"]
     beaten, beats = Counter(loser for _, loser in claims), Counter(winner for winner, _ in claims)
     return tuple(
@@ -181,6 +191,10 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
     notes = [*judgement.notes, *analysis.notes, *sampled(rows, judgement.procedure)]
     if analysis.obstacle:
         notes.append(Fact("procedure", procedure=judgement.procedure, why=analysis.obstacle))
+    look = None if options.look is None else parse_look(options.look, len(rows))
+    if look is not None:
+        needed = 1 - spend(look, options.level)
+        notes.append(Fact("look", number=look.number, of=look.of, needed=needed, level=options.level))
     return Settings(
         estimator=ranker,
         baseline=describe_baseline(options.baseline),
@@ -188,7 +202,7 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         engine=rows.sample.engine,
         verdicts=judgement.procedure,
         assumes=judgement.assumes,
-        multiplicity=TOGETHER if options.joint else SHARE,
+        multiplicity=rule_text(spend(look, options.level), options.joint),
         normalize=options.normalize,
         duplicates=options.duplicates or "by method",
         unit=rows.log.header("unit") if rows.sample.units is not None else None,
@@ -197,6 +211,8 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         seed=options.seed,
         proxies=tuple(p.name for p in rows.policies if p.proxy),
         notes=tuple(notes),
+        look=options.look,
+        look_level=None if look is None else 1 - spend(look, options.level),
     )
 
 
@@ -246,12 +262,17 @@ def sampled(rows: Rows, procedure: str) -> list[Fact]:
 def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Options) -> tuple[Pair, ...]:
     """Every pair in rank order, with its verdict."""
     names, level = rows.policies.names, options.level
-    source = "all rows" if rows.whole or judgement.procedure not in JUDGES else "sample"
+    by_sample = np.full(len(judgement.path), not rows.whole and judgement.procedure in JUDGES)
+    if judgement.every_row is not None:
+        by_sample &= ~judgement.every_row
     p_above = judgement.p_above()
     p_value = np.where(judgement.usable, two_sided(p_above), 1.0)
-    together = joint_covariance(judgement) if options.joint else None
-    adjusted = benjamini_hochberg(p_value) if together is None else max_t(p_value, together, options.seed)
-    low, high = judgement.interval(level)
+    look = None if options.look is None else parse_look(options.look, len(rows))
+    error = spend(look, level)
+    claims = claim_jointly(p_value, judgement, error, options.seed) if options.joint else claim(p_value, error)
+    adjusted = np.minimum(1.0, claims.adjusted * ((1 - level) / error))
+    intervals = judgement.interval(level)
+    deciding = judgement.interval(1 - claims.limit)
     index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}
     pairs = []
     for a, b in combinations(order, 2):
@@ -259,29 +280,40 @@ def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Opt
         n = index[(b, a) if turned else (a, b)]
         flip = -1.0 if turned else 1.0
         p_better = 1 - float(p_above[n]) if turned != options.lower_is_better else float(p_above[n])
-        claim = adjusted[n] <= 1 - level
-        ends = sorted((flip * float(low[n]), flip * float(high[n])))
+        claimed = bool(adjusted[n] <= 1 - level)
         pairs.append(
             Pair(
                 a=names[a],
                 b=names[b],
                 difference=flip * float(judgement.difference[n]) + 0.0,  # no negative zero
                 std_error=float(judgement.std_error[n]) if np.isfinite(judgement.std_error[n]) else None,
-                interval=Interval(*ends) if np.isfinite(low[n]) else None,
+                interval=interval_of(intervals, n, flip),
                 p_better=p_better,
                 p_adjusted=float(adjusted[n]),
-                verdict="cannot tell" if not claim else "better" if p_better > 0.5 else "worse",
+                verdict="cannot tell" if not claimed else "better" if p_better > 0.5 else "worse",
                 path=judgement.path[n],
-                source=source,
-                reasons=() if claim else (judgement.silent[n] or why_open(float(p_value[n]), level, len(p_value)),),
+                source="sample" if by_sample[n] else "all rows",
+                reasons=()
+                if claimed
+                else (judgement.silent[n] or why_open(p_value[n], claims.adjusted[n], level, len(index)),),
+                adjusted=interval_of(deciding, n, flip),
+                adjusted_level=1 - float(claims.limit[n]),
             )
         )
     return tuple(pairs)
 
 
-def why_open(p_value: float, level: float, pairs: int) -> Fact:
-    """Why a pair about which a claim may be made is left undecided."""
-    return Fact("open among many", pairs=pairs) if p_value <= 1 - level else Fact("open")
+def interval_of(intervals: tuple[Floats, Floats], n: int, flip: float) -> Interval | None:
+    """The interval of pair n, turned round where `flip` is -1; None where nothing is known."""
+    ends = sorted(flip * float(end[n]) for end in intervals)
+    return Interval(*ends) if np.isfinite(ends).all() else None
+
+
+def why_open(p_value: float, at_once: float, level: float, pairs: int) -> Fact:
+    """Why a pair about which a claim may be made is left undecided: alone, among all pairs, or at this look."""
+    if p_value > 1 - level:
+        return Fact("open")
+    return Fact("open among many", pairs=pairs) if at_once > 1 - level else Fact("open at this look")
 
 
 def quarrels(pairs: Sequence[Pair]) -> tuple[Fact, ...]:

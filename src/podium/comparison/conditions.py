@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
-from podium.outputs.display import percent
+from podium.outputs.display import number, percent
 
 HOLDS, OPEN, OPPOSITE = 0, 3, 4
 NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
@@ -40,6 +40,9 @@ class GateAnswer:
     verdict: str  # "holds", "cannot tell" or "the opposite holds"
     exit_code: int
     reasons: tuple[str, ...]
+    difference: float = math.nan  # of the two policies; nan where nothing is known
+    low: float = math.nan  # its interval at the level that the gate needs, not adjusted for other pairs
+    high: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -48,12 +51,25 @@ class GateAnswer:
             "verdict": self.verdict,
             "exit_code": self.exit_code,
             "reasons": list(self.reasons),
+            "difference": known(self.difference),
+            "low": known(self.low),
+            "high": known(self.high),
         }
 
     def sentence(self) -> str:
         sure = f"{percent(1 - self.probability if self.exit_code == OPPOSITE else self.probability)} sure"
         sure += " that it holds" if self.exit_code == OPEN else ""
-        return f"Gate {str(self.condition)!r}: {self.verdict} ({sure})." + "".join(f" {r}." for r in self.reasons)
+        numbers = ""
+        if math.isfinite(self.low):
+            numbers = f" {self.condition.better} - {self.condition.other} is {number(self.difference)}, interval "
+            numbers += f"[{number(self.low, 3)}, {number(self.high, 3)}], judged from these two policies alone."
+        return f"Gate {str(self.condition)!r}: {self.verdict} ({sure}).{numbers}" + "".join(
+            f" {r}." for r in self.reasons
+        )
+
+
+def known(x: float) -> float | None:
+    return x if math.isfinite(x) else None
 
 
 def parse_gate(text: str, names: Sequence[str]) -> Condition:

@@ -12,10 +12,12 @@ from podium.comparison.analysis import log_warnings
 from podium.comparison.compare import COMPARE, compare_with
 from podium.comparison.coverage import Coverage, cover
 from podium.comparison.influence import Driver, drivers, row_influence
+from podium.comparison.pair import Interval, interval_text
 from podium.comparison.result import Comparison
 from podium.comparison.scores import score
 from podium.comparison.spectrum import spectrum_of
 from podium.data.errors import count
+from podium.data.facts import Fact, fact_dict
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows, check_log
@@ -27,7 +29,9 @@ from podium.policies import PolicySet, named_policies, policies_in
 from podium.theory.assumption import AssumptionCheck, check_assumption
 from podium.verdicts.gated import ALARM, Gates
 from podium.verdicts.judgement import LoggerCheck
+from podium.verdicts.leaks import check_columns, column_warnings
 from podium.verdicts.pairs import pair_indices
+from podium.verdicts.sensitivity import LARGEST, Withstood
 from podium.version import VERSION
 
 LOW_MASS = 0.1
@@ -52,10 +56,13 @@ class PairCheck:
     rows_to_flip: int | None
     rows: tuple[Driver, ...]
     states: tuple[Driver, ...]
+    hidden: Withstood | None = None  # what a hidden cause could do to the claim, where there is one
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **{k: v for k, v in vars(self).items() if k not in ("rows", "states")},
+            **{k: v for k, v in vars(self).items() if k not in ("rows", "states", "hidden")},
+            "gamma": None if self.hidden is None else self.hidden.gamma,
+            "hidden_cause": None if self.hidden is None else fact_dict(self.hidden.fact),
             "rows": [dict(vars(d)) for d in self.rows],
             "states": [{**vars(d), "label": label_json(d.label)} for d in self.states],
         }
@@ -158,6 +165,30 @@ class Diagnosis(Shown):
             notes.append(f"{len(self.pairs) - SHOWN} more pairs, and the states that matter, are in the JSON output.")
         return Table("Pairs", ["a", "b", "a is", "flip", "rows", "seen/design", "z_b"], rows, "lllrlrr", notes)
 
+    def hidden_table(self) -> Table:
+        """How strong a cause that is not in the log must be to undo each claim, the weakest claims first."""
+        claims = [(p, h, h.gamma) for p in self.pairs if (h := p.hidden) is not None and h.gamma is not None]
+        claims.sort(key=lambda claim: claim[2])
+        rows = [
+            [p.a, p.b, p.verdict, gamma_text(gamma), interval_text(h.interval and Interval(*h.interval))]
+            for p, h, gamma in claims[:SHOWN]
+        ]
+        notes = [f"{h.fact}." for _, h, _ in claims[:1]]
+        notes += [
+            "falls at: how many times as likely (in odds) something that is not in the log must make an action, beyond "
+            "what the state columns explain, before the claim falls. 1: DRE alone does not confirm the claim.",
+            "DRE alone: the interval of the doubly robust difference if there is nothing of that kind.",
+        ]
+        if len(claims) > SHOWN:
+            notes.append(f"{len(claims) - SHOWN} more claims are in the JSON output.")
+        return Table("Hidden causes", ["a", "b", "a is", "falls at", "DRE alone"], rows, "lllrr", notes)
+
+    @property
+    def hidden_note(self) -> str:
+        """Why hidden causes are not asked about; nothing where they are, or where there is no claim."""
+        facts = [p.hidden.fact for p in self.pairs if p.hidden is not None and p.hidden.gamma is None]
+        return f"Hidden causes: {facts[0][0].lower()}{facts[0][1:]}." if facts else ""
+
     def sensitivity_table(self) -> Table:
         rows = [[s.estimator, s.baseline, share(s.agreement), " > ".join(s.ranking)] for s in self.sensitivity]
         notes = ["agrees: share of pairs in the order of the comparison. Orders that differ widely call for more rows."]
@@ -169,12 +200,17 @@ class Diagnosis(Shown):
         tables += [] if self.log.estimated is None else self.log.estimated.tables()
         tables += [self.coverage_table()] if self.coverage else []
         tables += [self.pairs_table()] if self.pairs else []
+        tables += [self.hidden_table()] if any(p.hidden is not None and p.hidden.gamma for p in self.pairs) else []
         tables += [self.sensitivity_table()] if self.sensitivity else []
         return tables
 
     def blocks(self, width: int) -> list[Block]:
         lines = [f"Alarm: {a.meaning} {a.advice}" for a in self.alarms] + [f"Warning: {w}" for w in self.warnings]
-        return [*self.tables(), *([line] for line in [*lines, self.assumption.verdict])]
+        return [*self.tables(), *([line] for line in [*lines, self.hidden_note, self.assumption.verdict] if line)]
+
+
+def gamma_text(gamma: float) -> str:
+    return f"> {gamma:g}" if gamma >= LARGEST else number(gamma, 2)
 
 
 KNOWN = {
@@ -197,10 +233,15 @@ def diagnose(log: Log | ScannedLog, policies: Any = None, **options: Any) -> Dia
         return diagnose_comparison(compare_with(log, policies, asked))
     if alone:  # a log can be looked at before there is a policy
         rows = rows_of(log, {"uniform": "uniform"}, asked)
-        return look_at(replace(rows, policies=PolicySet(())), log_warnings(rows.sample))
-    return on_rows(
-        log, policies, asked, lambda rows: look_at(rows, (*log_warnings(rows.sample), *rows.policies.warnings))
-    )
+        return look_at(replace(rows, policies=PolicySet(())), warnings_of(rows))
+    return on_rows(log, policies, asked, lambda rows: look_at(rows, warnings_of(rows)))
+
+
+def warnings_of(rows: Rows) -> tuple[Fact | str, ...]:
+    """What looks wrong with a log that was not compared; columns seem unbalanced where propensities are wrong."""
+    log = rows.sample
+    columns = () if rows.contradiction else column_warnings(check_columns(log), log)
+    return (*columns, *log_warnings(log), *rows.warnings)
 
 
 def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:
@@ -274,6 +315,7 @@ def check_pairs(result: Comparison, logger: LoggerCheck, among: Sequence[str] | 
                 rows_to_flip=found.rows_to_flip,
                 rows=found.rows,
                 states=found.states,
+                hidden=result.hidden_causes.get((p.a, p.b)),
             )
         )
     return checks

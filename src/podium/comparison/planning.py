@@ -2,12 +2,13 @@
 
 The observed difference never enters: planning by it is worthless, because it is large where luck made it so. The user
 names the smallest difference worth detecting, and only the precision of the log is used. With v the variance of a
-difference that falls as 1/N, a true difference d is decided with probability `power` once
+difference, which falls as N^-r, a true difference d is decided with probability `power` once
 
-    d >= (z_level + z_power) sqrt(v),   so   N* = N v ((z_level + z_power) / d)^2   (2.80 for 95% and 80%).
+    d >= (t_level + z_power) sqrt(v),   so   N* = N (v ((t_level + z_power) / d)^2)^(1/r)   (2.80 for 95% and 80%).
 
-For the posterior, v is its own variance without the prior's part, tempered by LDE's design error, which is steadier
-where the log has learned little: v = v_posterior^.9 v_LDE^.1 (measured by `podium.experiments.calibration.foresight`).
+For the posterior, v is its own variance without the prior's part, t has its degrees of freedom, and r comes from the
+halves of the log (`verdicts.growth`). For other procedures t is normal and r = 1. How well this foresees is measured by
+`podium.experiments.calibration.foresight`.
 """
 
 from __future__ import annotations
@@ -25,23 +26,32 @@ from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
+from podium.data.roles import describe_states
+from podium.data.scales import unit_of
 from podium.data.scan import ScannedLog
 from podium.outputs.display import Block, Shown, Table, label_json, label_text, number, share
 from podium.policies import PolicySet
+from podium.verdicts.evidence import gather
+from podium.verdicts.growth import falling_rates
+from podium.verdicts.judge import as_judged
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 
 POWERS = (0.8, 0.9)
-STEADY = 0.1
 MOST_CELLS = 100_000_000  # policies x rows x actions that are looked at for what to log more of
 SHOWN = 8
+NORMAL = 1e10  # degrees of freedom of a normal distribution, as good as
 ROUNDING = 1e-9  # what differs by less differs by rounding alone
+HALVINGS, STEPS = 1000.0, 70  # bounds of how often a variance is halved, and steps between them
 
 
 @dataclass(frozen=True)
 class PlannedPair:
-    """One pair: the difference detectable now (80% power), and the rows in all for the wanted one; None: unknown."""
+    """One pair: the difference detectable now (80% power), and the rows in all for the wanted one; None: unknown.
+
+    `rate` says how fast rows help: the variance of the difference falls as rows^-rate.
+    """
 
     a: str
     b: str
@@ -49,6 +59,7 @@ class PlannedPair:
     rows_80: int | None
     rows_90: int | None
     verdict: str
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class Plan(Shown):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """One row per pair."""
-        numbers = ("detectable_now", "rows_80", "rows_90")
+        numbers = ("detectable_now", "rows_80", "rows_90", "rate")
         rows = [
             {"a": p.a, "b": p.b, "verdict": p.verdict}
             | {key: None if (value := getattr(p, key)) is None else float(value) for key in numbers}
@@ -124,7 +135,8 @@ class Plan(Shown):
     def blocks(self, width: int) -> list[Block]:
         aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings.verdicts}"
         more = [self.log_more_table()] if self.log_more else []
-        return [[repr(self.log), aim], self.pairs_table(), *more, *([note] for note in self.notes)]
+        head = [repr(self.log), describe_states(self.log), aim]
+        return [head, self.pairs_table(), *more, *([note] for note in self.notes)]
 
 
 def count_text(rows: int | None) -> str:
@@ -134,38 +146,88 @@ def count_text(rows: int | None) -> str:
 # --- the arithmetic ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """(P,) arrays over the pairs: what a log of so many rows knows of each difference, and how fast more rows help.
+
+    Attributes
+    ----------
+    rows : that the variances rest on
+    variance : of the differences, without the prior's part, in squares of `unit`; inf where the log says nothing yet
+    prior : variance of the differences before any row, which draws a posterior towards 0; inf where nothing does
+    rate : the variance falls as rows^-rate
+    freedom : degrees of freedom of a claim
+    unit : of the rewards, so that squares of tiny and huge ones stay within range
+    """
+
+    rows: int
+    variance: Floats
+    prior: Floats
+    rate: Floats
+    freedom: Floats
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, result: Comparison) -> Precision:
+        judgement, basis = result.basis.judgement, result.basis
+        unit = unit_of(float(np.ptp(basis.sample.rewards)))
+        rows, v = judgement.rows or len(result.log), variance_without_prior(judgement, unit)
+        rate, freedom = np.ones(len(v)), np.full(len(v), NORMAL)
+        if judgement.mixture is not None:
+            sample = as_judged(basis.sample, judgement.procedure)
+            rate, freedom = falling_rates(gather(sample, basis.policies, unit), v), judgement.freedom
+        return cls(rows, v, prior_variance(judgement, v), rate, freedom, unit)
+
+    @np.errstate(over="ignore", invalid="ignore")  # where the log says nothing yet
+    def detectable(self, level: float, power: float) -> Floats:
+        """(P,) the true differences that these rows decide with this power."""
+        return np.asarray(self.reached(self.variance, level, power) * self.unit)
+
+    def reached(self, variance: Floats, level: float, power: float) -> Floats:
+        """(P,) the true differences, in `unit`, that such variances decide with this power.
+
+        A difference d + e, where e has variance s^2, is drawn towards 0 by the factor L = v_0 / (v_0 + s^2), and its
+        posterior variance is L s^2. It is claimed if L (d + e) > t sqrt(L) s, that is, d + e > t s / sqrt(L).
+        """
+        from scipy.special import ndtri, stdtrit
+
+        t = stdtrit(self.freedom, (1 + level) / 2)
+        return np.asarray(np.sqrt(variance) * (t * np.sqrt(1 + variance / self.prior) + ndtri(power)))
+
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")  # more rows than can be counted
+    def rows_needed(self, difference: float | Floats, level: float, power: float) -> Floats:
+        """(P,) rows in all that decide a difference with this power; inf where the log says nothing yet."""
+        low, high = np.full(len(self.variance), -HALVINGS), np.full(len(self.variance), HALVINGS)
+        for _ in range(STEPS):  # by which power of 2 the variance must fall
+            middle = (low + high) / 2
+            enough = self.reached(self.variance * 2.0**-middle, level, power) * self.unit <= difference
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        exact = np.where(np.isfinite(self.variance), self.rows * 2.0 ** (high / self.rate), np.inf)
+        return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
+
+
 @np.errstate(over="ignore", invalid="ignore")  # of pairs that the log says nothing about, or whose variance is huge
-def planning_variance(judgement: Judgement) -> Floats:
-    """v (P,): the variance that falls as 1/N; inf where the log says nothing yet."""
-    v = np.where(judgement.usable, judgement.std_error, np.inf) ** 2
-    if judgement.learned is not None:
-        v = v / judgement.learned
-    steady = judgement.steady_variance
-    if steady is not None:
-        v = np.where(np.isfinite(steady) & (steady > 0), v ** (1 - STEADY) * np.maximum(steady, 0) ** STEADY, v)
-    return v
+def variance_without_prior(judgement: Judgement, unit: float) -> Floats:
+    """(P,) variances of the differences, in squares of a unit; inf where the log says nothing yet."""
+    v = (np.where(judgement.usable, judgement.std_error, np.inf) / unit) ** 2
+    return v if judgement.learned is None else np.asarray(v / judgement.learned)
 
 
-def detectable(v: Floats, level: float, power: float) -> Floats:
-    """(P,) the true difference that is decided with this power, given the variance v of the rows."""
-    from scipy.special import ndtri
-
-    return np.asarray((ndtri((1 + level) / 2) + ndtri(power)) * np.sqrt(v))
-
-
-@np.errstate(over="ignore")  # more rows than can be counted
-def rows_needed(rows: int, v: Floats, difference: float, level: float, power: float) -> Floats:
-    """(P,) rows in all after which a difference is decided with this power; inf where the log says nothing yet."""
-    with np.errstate(over="ignore"):  # a tiny difference takes more rows than there are numbers for
-        exact = rows * (detectable(v, level, power) / difference) ** 2
-    return np.asarray(np.ceil(exact * (1 - ROUNDING)))  # no row more for what rounding adds to a whole number
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
+def prior_variance(judgement: Judgement, variance: Floats) -> Floats:
+    """(P,) the variance v_0 with which a share L = v_0 / (v_0 + s^2) was learned, given the variances s^2."""
+    if judgement.learned is None:
+        return np.full(len(variance), np.inf)
+    prior = variance * judgement.learned / (1 - judgement.learned)
+    return np.where(np.isfinite(prior), prior, np.inf)
 
 
 def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, int]]) -> tuple[LogMore, ...]:
     """Actions and states that carry the variance of the undecided pairs.
 
     With g = pi - mu the variance of a difference is a sum of g(a|s)^2 / B(a|s), least if actions are logged in
-    proportion to |g|. B is the behaviour policy, or the actions' shares of the rows where that is unknown.
+    proportion to |g|. B is the behaviour policy, or the actions' shares of the rows where that is unknown. A state that
+    was seen once is not expected to return, so nobody can log more of it.
     """
     if not undecided or not all(p.has_full for p in policies):
         return ()
@@ -190,8 +252,9 @@ def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, in
     by_action = carried.sum(axis=0)
     found = [*actions_to_log(log.action_space, share, wanted, by_action)]
     by_state = group_sums(log.state_codes, carried.sum(axis=1), log.n_states)
-    rows = np.bincount(log.state_codes, minlength=log.n_states) / len(log)
-    heavy = [s for s in descending(by_state)[:SHOWN] if by_state[s] > 2 * rows[s] + ROUNDING]
+    seen = np.bincount(log.state_codes, minlength=log.n_states)
+    rows = seen / len(log)
+    heavy = [s for s in descending(by_state) if seen[s] > 1 and by_state[s] > 2 * rows[s] + ROUNDING][:SHOWN]
     found += [LogMore("state", log.state_labels[s], float(rows[s]), None, float(by_state[s])) for s in heavy]
     return tuple(found)
 
@@ -222,10 +285,9 @@ def make_plan(result: Comparison, difference: float) -> Plan:
     basis = result.basis
     sample, policies, judgement = basis.sample, basis.policies, basis.judgement
     level = result.settings.level
-    v = planning_variance(judgement)
-    n = judgement.rows or len(result.log)
-    now = detectable(v, level, POWERS[0])
-    need = [rows_needed(n, v, difference, level, power) for power in POWERS]
+    precision = Precision.of(result)
+    now = precision.detectable(level, POWERS[0])
+    need = [precision.rows_needed(difference, level, power) for power in POWERS]
     names, (i, j) = policies.names, pair_indices(len(policies))
     order = {name: place for place, name in enumerate(result.ranking)}
     pairs, undecided = [], []
@@ -235,7 +297,8 @@ def make_plan(result: Comparison, difference: float) -> Plan:
         if verdict == "cannot tell":
             undecided.append((int(i[p]), int(j[p])))
         known = [None if not np.isfinite(x[p]) or x[p] > 1e15 else int(x[p]) for x in need]
-        pairs.append(PlannedPair(a, b, float(now[p]) if np.isfinite(now[p]) else None, known[0], known[1], verdict))
+        detects = float(now[p]) if np.isfinite(now[p]) else None
+        pairs.append(PlannedPair(a, b, detects, known[0], known[1], verdict, float(precision.rate[p])))
     pairs.sort(key=lambda p: (order[p.a], order[p.b]))
     notes = [Fact("logged as before")]
     notes += [Fact("pairs without plan", why=why) for why in sorted(set(judgement.silent) - {""})]

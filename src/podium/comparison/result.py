@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
+from podium.comparison.pair import Pair, decided, ends, interval_text
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, count
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import keep_fields
+from podium.data.roles import describe_states
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
@@ -26,6 +28,7 @@ from podium.policies import PolicySet
 from podium.verdicts.judge import PROCEDURES
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
+from podium.verdicts.sensitivity import Withstood, claims_withstand
 from podium.version import VERSION
 
 if TYPE_CHECKING:
@@ -33,48 +36,6 @@ if TYPE_CHECKING:
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
 SHOWN = 20
-
-
-@dataclass(frozen=True)
-class Interval:
-    low: float
-    high: float
-
-
-def turned(interval: Interval | None) -> Interval | None:
-    return None if interval is None else Interval(-interval.high, -interval.low)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Policy a against policy b, which it outranks.
-
-    `difference` = V(a) - V(b) in units of reward; on the LDE and DiM paths the difference of scores times the
-    number of actions, or just that difference where policies are proxies (see `Comparison.unit`). `p_better` is the
-    probability that a is better, `p_adjusted` the two-sided p value after allowing for all pairs; the verdict is a
-    claim iff p_adjusted <= 1 - level.
-    """
-
-    a: str
-    b: str
-    difference: float
-    std_error: float | None
-    interval: Interval | None
-    p_better: float
-    p_adjusted: float
-    verdict: str
-    path: str
-    reasons: tuple[str, ...]
-    bootstrap: Interval | None = None
-    source: str = "all rows"  # where the certainty comes from: "all rows" or "sample"
-
-    def reversed(self) -> Pair:
-        """The same pair, b against a."""
-        flip = {"better": "worse", "worse": "better", "cannot tell": "cannot tell"}
-        return Pair(
-            self.b, self.a, -self.difference, self.std_error, turned(self.interval), 1 - self.p_better,
-            self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap), self.source,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +98,8 @@ class Settings:
     notes: tuple[str, ...]
     kernel: str | None = None  # of continuous actions
     bandwidth: tuple[float, ...] | None = None
+    look: str | None = None  # which of the planned looks this is
+    look_level: float | None = None  # the level of claims at this look
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -185,6 +148,20 @@ class Comparison(Shown):
         scores = self.settings.proxies and any(p.path in ("LDE", "DiM") for p in self.pairs)
         return "as scores, which have no unit" if scores else "in units of reward"
 
+    @cached_property
+    def adjusts(self) -> bool:
+        """Whether a pair is open although its interval at `level` excludes 0; then adjusted intervals are shown too."""
+        return any(decided(p.interval) != decided(p.adjusted) for p in self.pairs)
+
+    @property
+    def adjustment(self) -> str:
+        """What the adjusted intervals are, in a sentence."""
+        causes = [count(len(self.pairs), "pair")] if len(self.pairs) > 1 else []
+        causes += ["the planned looks"] if self.settings.look else []
+        return (
+            f"The adjusted interval decides: a claim needs one that excludes 0. It allows for {' and '.join(causes)}."
+        )
+
     @property
     def sample(self) -> dict[str, int] | None:
         """How many rows of how many certainty comes from; None where it comes from all of them."""
@@ -220,7 +197,22 @@ class Comparison(Shown):
         side = (1 if i < j else -1) * (-1 if self.settings.lower_is_better else 1)
         above = float(judgement.p_above(side * wanted.margin)[n])
         reason = "" if judgement.usable[n] else judgement.silent[n] or Fact("nothing known")
-        return answer_gate(wanted, above if side > 0 else 1 - above, self.settings.level, reason)
+        level = self.settings.look_level or self.settings.level
+        answer = answer_gate(wanted, above if side > 0 else 1 - above, level, reason)
+        if reason:
+            return answer
+        way = 1 if i < j else -1
+        low, high = sorted(way * float(end[n]) for end in judgement.interval(level))
+        return replace(answer, difference=self.pair(wanted.better, wanted.other).difference, low=low, high=high)
+
+    @cached_property
+    def hidden_causes(self) -> Mapping[tuple[str, str], Withstood]:
+        """Each pair (a, b) with a claim -> how strong a cause that is not in the log must be to undo it."""
+        claims = [p for p in self.pairs if p.verdict != "cannot tell"]
+        won = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in claims]
+        s = self.settings
+        found = claims_withstand(self.basis.sample, self.basis.policies, won, s.level, s.lower_is_better)
+        return {(p.a, p.b): w for p, w in zip(claims, found, strict=True)}
 
     @cached_property
     def insights(self) -> Any:
@@ -238,12 +230,19 @@ class Comparison(Shown):
         """The content of `--json`; keys may be added, never renamed."""
         pairs = []
         for p in self.pairs:
-            low, high = (None, None) if p.interval is None else (p.interval.low, p.interval.high)
+            low, high = ends(p.interval)
+            adjusted_low, adjusted_high = ends(p.adjusted)
             entry: dict[str, Any] = {
                 "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
                 "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
                 "reasons": list(p.reasons), "reason_facts": [fact_dict(r) for r in p.reasons], "source": p.source,
+                "adjusted_low": adjusted_low, "adjusted_high": adjusted_high, "adjusted_level": p.adjusted_level,
             }  # fmt: skip
+            hidden = self.hidden_causes.get((p.a, p.b))
+            entry |= {
+                "gamma": None if hidden is None else hidden.gamma,
+                "hidden_cause": None if hidden is None else fact_dict(hidden.fact),
+            }
             if p.bootstrap is not None:
                 entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
             pairs.append(entry)
@@ -273,8 +272,9 @@ class Comparison(Shown):
         by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
         lines = [
             repr(self.log),
+            describe_states(self.log),
             f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
-            f"Verdicts: {s.verdicts} at level {s.level:g}, {s.multiplicity}",
+            f"Verdicts: {s.verdicts} at level {s.level:g}; {s.multiplicity}",
             f"Assumes that {s.assumes}",
             *s.notes,
         ]
@@ -313,13 +313,17 @@ class Comparison(Shown):
         rows = [
             [p.a, p.b, p.verdict, number(p.difference), interval_text(p.interval), percent(p.p_better)] for p in shown
         ]
+        if self.adjusts:
+            columns.append("adjusted interval")
+            rows = [[*row, interval_text(p.adjusted)] for row, p in zip(rows, shown, strict=True)]
         notes = [
             f"by: V(a) - V(b) {self.unit}"
             + (", so negative is better here" if self.settings.lower_is_better else "")
             + ". 'cannot tell' is an answer: log more, or accept the risk."
         ]
+        notes += [self.adjustment] if self.adjusts else []
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
-        return Table(title, columns, rows, align="lllrrr", notes=[*notes, *reasons[:4]])
+        return Table(title, columns, rows, align="lllrrr" + "r" * self.adjusts, notes=[*notes, *reasons[:4]])
 
     @property
     def level_text(self) -> str:
@@ -359,10 +363,6 @@ class Comparison(Shown):
     def plot(self, kind: str = "overview", **options: Any) -> Figure:
         """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
         return type(self).shows.figure(self, kind, **options)
-
-
-def interval_text(interval: Interval | None) -> str:
-    return "-" if interval is None else f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
 
 
 def rank_text(p: Ranked) -> str:

@@ -17,6 +17,7 @@ from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
+from podium.data.roles import describe_states
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
@@ -205,7 +206,7 @@ class Spectrum(Shown):
         return notes
 
     def blocks(self, width: int) -> list[Block]:
-        head = [repr(self.log), *(f"Warning: {w}" for w in self.warnings)]
+        head = [repr(self.log), describe_states(self.log), *(f"Warning: {w}" for w in self.warnings)]
         return [head, *self.tables(max(1, (width - LEFT) // CELL))]
 
     def plot(self, **options: Any) -> Figure:
@@ -260,7 +261,7 @@ def spectrum(
         "unit": rows.log.header("unit") if rows.sample.units is not None else None,
         "seed": asked.seed,
     }
-    return Spectrum(rows.log, rows.policies.names, places, missing, settings, rows.policies.warnings)
+    return Spectrum(rows.log, rows.policies.names, places, missing, settings, rows.warnings)
 
 
 def spectrum_of(result: Comparison, baselines: Sequence[Any] = ("mean", "linear"), estimators: Any = "all") -> Spectrum:

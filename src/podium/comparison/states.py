@@ -16,6 +16,7 @@ from podium.data.errors import PodiumError
 from podium.data.frames import apart, columns_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
+from podium.data.roles import describe_states
 from podium.data.scan import ScannedLog
 from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
@@ -123,6 +124,7 @@ class StateComparison(Shown):
     def blocks(self, width: int) -> list[Block]:
         head = [
             repr(self.log),
+            describe_states(self.log),
             f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
         ]
         if self.sample is not None:
@@ -204,7 +206,7 @@ def compare_states(
         signs=signs,
         share_below_minus_delta=mispredicted,
         settings=settings,
-        warnings=rows.policies.warnings,
+        warnings=rows.warnings,
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
     )

@@ -13,15 +13,23 @@ MODEL_AIM = (
 )
 SENTENCES: dict[str, str] = {
     # why no claim may be made of a pair
-    "logger seeks reward": "The logger seems to seek reward (T_p = {t_p:.1f}), and DRE cannot correct for it: {lacks}",
-    "logger seeks reward, unknown": "The logger seems to seek reward, and its probabilities are not known in full",
-    "logger seeks reward, opposed": "The logger seems to seek reward, and a doubly robust estimate points the other "
-    "way",
-    "logger seeks reward by estimate": "The logger seems to seek reward by the estimated propensities (T_p = "
-    "{t_p:.1f}), "
-    "and {why}",
-    "few distinct rows": "Fewer than {least} distinct rows, and DRE cannot step in: {lacks}",
-    "LDE and DRE disagree": "LDE and DRE disagree, and DRE alone would claim too much: {lacks}",
+    "logger seeks reward": "The logging policy seems to favor actions with high rewards (T_p = {t_p:.1f}), and DRE "
+    "cannot correct for it: {lacks}. Remedy: {remedy}",
+    "logger seeks reward, unknown": "The logging policy seems to favor actions with high rewards, and its "
+    "probabilities are not known in full. Remedy: log propensity:<action> for every action, or name the behavior "
+    'policy with --behavior, such as "shares:a=.4,b=.6"',
+    "logger seeks reward, opposed": "The logging policy seems to favor actions with high rewards, and a doubly robust "
+    "estimate points the other way. Remedy: log more rows",
+    "logger seeks reward by estimate": "The logging policy seems to favor actions with high rewards by the estimated "
+    "propensities (T_p = {t_p:.1f}), and {why}. Remedy: log the propensities, or name the behavior policy with "
+    "--behavior",
+    "uneven shares": "Good actions were logged more often than others, which misleads LDE, and DRE cannot step in: "
+    "{lacks}. Remedy: {remedy}",
+    "propensities not believed": "The propensities contradict how often actions were logged, so they support no claim: "
+    "correct them, or name the behavior policy that was really used with --behavior",
+    "few distinct rows": "Fewer than {least} distinct rows, and DRE cannot step in: {lacks}. Remedy: log more rows, or "
+    "{remedy}",
+    "LDE and DRE disagree": "LDE and DRE disagree, and DRE alone would claim too much: {lacks}. Remedy: {remedy}",
     "DRE claims too much": "DRE alone would claim too much: {why}",
     "unseen weight": "the log has not seen all that {policy!r} does, or its propensities are wrong: mean weight "
     "{mean_weight:.3g}, not 1",
@@ -32,6 +40,9 @@ SENTENCES: dict[str, str] = {
     "same policies": "Policies that do the same in every logged state cannot be told apart",
     "fewer than 3 rows": "Fewer than 3 rows tell no policy from another",
     "equal rewards": "Rewards that are all equal tell no policy from another",
+    "few successes": "Too few rows whose reward is not the most common one tell these policies apart: about {rows}, "
+    "and a claim needs {least}",
+    "few units": "The rows come from too few units: {units}, and a claim needs {least}",
     "variances not fitted": "The variances of the prior could not be fitted to this log",
     "few effective rows": "Too few rows (or units) carry a policy's weight to show a spread: {effective:.2g} effective "
     "ones",
@@ -42,10 +53,21 @@ SENTENCES: dict[str, str] = {
     "same difference in every row": "Every row gives the same difference, so there is no spread to judge it by",
     "open among many": "Sure enough alone, but not among {pairs} pairs judged together",
     "open": "The interval includes 0: the sign of the difference is open",
-    "gate open": "A probability between {low:.3g} and {high:.3g} leaves it open at level {level:g}",
+    "open at this look": "Sure enough for a single look at the log, but not for this one of the planned looks",
+    "gate open": "A probability between {low:.3g} and {high:.5g} leaves it open at level {level:.5g}",
     "nothing known": "Nothing is known of this pair",
+    "column follows action": "Column {column!r} differs between actions by more than the propensities explain, so it "
+    "may have been recorded after the action; compare without it ({remedy})",
+    "column repeats reward": "Column {column!r} alone determines the reward (R2 = {r2:.3f}) whatever the action, so it "
+    "may have been recorded after the outcome; compare without it ({remedy})",
+    "verdict contradicts DRE": "The {procedure} and DRE differ by more than chance explains, as they do where state "
+    "columns were recorded after the action or propensities are wrong; keep only columns known before the action "
+    "(--state)",
+    "verdict contradicts DRE, column": "The {procedure} and DRE differ by more than chance explains; column "
+    "{column!r} would explain it if it was recorded after the action; compare without it ({remedy})",
     # what a judgement rests on
     "no propensities": "Without propensities it is assumed that logging did not seek reward",
+    "fixed shares": "The behavior policy is known for all actions: it takes each with a fixed probability ({shares})",
     "propensities at logged actions": "Only the propensities of logged actions are known; they serve to watch for "
     "loggers that seek reward",
     "policies at logged actions": "Some policies are known only at the logged actions; what they do elsewhere is "
@@ -56,10 +78,13 @@ SENTENCES: dict[str, str] = {
     "silence a pair",
     "estimate taken as known": "The errors take the estimated propensities as if they were known",
     "procedure": "Judged by the {procedure} procedure: {why}",
+    "look": "Look {number} of {of}: claims and gates need level {needed:.4g} now, so that all looks together keep "
+    "level {level:g}",
     "sample judges": "Estimates come from all rows; verdicts and what drives them from a random sample of {rows:,} of "
     "the {of:,} rows",
     "all rows judge": "Estimates and verdicts come from all rows; what drives them from a random sample of {rows:,} of "
     "the {of:,} rows",
+    "best unknown": "the pairs that podium can judge do not connect all policies",
     # what a log is too thin for
     "policy never logged": "Policy {policy!r} never plays an action that was logged; what is said of it rests on other "
     "actions",
@@ -67,8 +92,32 @@ SENTENCES: dict[str, str] = {
     "others",
     "few states": "The log has {states} and says little of any other",
     "one action per state": "In every state only one action was logged, so actions are compared across states",
+    # what something that is not in the log could do to a claim
+    "hidden causes, falls": "The claim that {winner} is better than {loser} would fall if something that is not in the "
+    "log made an action more than {gamma:.3g} times as likely (in odds) as it looks",
+    "hidden causes, beyond": "The claim that {winner} is better than {loser} would stand even if something that is not "
+    "in the log made an action {gamma:g} times as likely (in odds) as it looks",
+    "hidden causes, unconfirmed": "The doubly robust estimate alone does not confirm the claim that {winner} is better "
+    "than {loser} (its interval is {interval}), so the claim withstands no hidden influence",
+    "hidden causes, opposed": "The doubly robust estimate contradicts the claim that {winner} is better than {loser} "
+    "(its interval is {interval}), so the claim withstands no hidden influence",
+    "hidden causes, logged": "Not needed: the propensities were logged, and they say how the actions were chosen",
+    "hidden causes, scores": "Not available where policies are scores or densities, which have no odds",
+    "hidden causes, too large": "Not worked out for so many rows and actions",
     # warnings
     "verdict against ranking": "{a} ranks above {b}, but the verdict is that it is worse (P(better) = {p_better:.3f}).",
+    "column follows action, warning": "column {column!r} is related to the logged action beyond the propensities "
+    "(p = {p_value:.1g}): it was recorded after the action, or the propensities are wrong. Conditioning on such a "
+    "column biases every comparison, so podium gives no verdicts. Compare without it ({remedy}).",
+    "column repeats reward, warning": "column {column!r} alone determines the reward (R2 = {r2:.3f}) whatever the "
+    "action: it seems to have been recorded after the outcome. Conditioning on such a column hides every difference "
+    "between policies, so podium gives no verdicts. Compare without it ({remedy}).",
+    "verdict contradicts DRE, warning": "the {procedure} and DRE without states differ by more than chance explains on "
+    "{pairs:,} of {of:,} pairs, which get no verdict. State columns recorded after the action, or wrong propensities, "
+    "would explain it. Keep only columns known before the action (--state).",
+    "verdict contradicts DRE, column, warning": "the {procedure} and DRE without states differ by more than chance "
+    "explains on {pairs:,} of {of:,} pairs, which get no verdict. Column {column!r} would explain it if it was "
+    "recorded after the action, and so would wrong propensities. Compare without it ({remedy}).",
     "one state each": "every row has a state of its own; is an id or a time among the state columns ({columns})?",
     "no error": "{method} of {policy!r}{more} has no error: fewer than two effective rows (or units) carry the weight, "
     "and show no spread.",
@@ -116,6 +165,14 @@ SENTENCES: dict[str, str] = {
     "column:{spec} for the column.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
+    # of propensities that were logged or declared
+    "false propensities": "the propensities cannot be right: on average they give action {action} a probability of "
+    "{expected:.3g}, and {logged:.3g} of the rows hold it (chance: {chance:.1g}). Verdicts that need propensities are "
+    "withheld. Correct the propensities, or name the behavior policy that was really used, such as "
+    '--behavior "shares:a=.4,b=.6".',
+    "propensities too small": "the propensities of action {action} cannot be right: counted 1/p times each, its rows "
+    "make {total:.0%} of the log, and 100% is the most (chance: {chance:.1g}). Verdicts that need propensities are "
+    "withheld. Correct the propensities, or name the behavior policy that was really used with --behavior.",
     # of estimated propensities
     "doubtful propensities": "estimated propensities: {doubt}. {advice}.",
     "one action": "only one action was logged, so nothing shows how others would have been chosen",

@@ -11,15 +11,7 @@ import numpy as np
 
 from podium.data.arguments import SEED, checked, mapping, row_numbers, text
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
-from podium.data.columns import (
-    Codes,
-    Column,
-    Floats,
-    factorize,
-    labels_column,
-    numbers_column,
-    plain,
-)
+from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
@@ -29,6 +21,7 @@ from podium.data.times import times_column
 
 FIRST = 5  # rows that a notebook shows
 AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
+ROUNDED, MOST_ROUNDED = 5e-4, 5e-3  # what three decimals may lack of a share, and of all shares together
 LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
 
@@ -76,11 +69,12 @@ class Log(Own, CodedRows):
     states_guessed: bool = False
     estimated: Any = None
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
+    shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
     engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
-    # Set by `podium.propensities.behavior`, which reads every form of policy and comes later in the flow: a log, the
-    # behavior policy and a seed give the fields of the log that change, and the p_n that are to be checked.
+    # Set by `podium.propensities.behavior`, which comes later in the flow: a log, the behavior policy in any form and a
+    # seed give the fields of the log that change, and the p_n that are to be checked.
     read_behavior: ClassVar[Callable[[Log, Any, int], tuple[dict[str, Any], Floats | None]]]
 
     if TYPE_CHECKING:  # anything that reads as a column is welcome; the fields hold what was read
@@ -122,8 +116,7 @@ class Log(Own, CodedRows):
             self._check_length("unit", len(self.units))
         if self.propensities is not None:
             self._set(propensities=self._check_propensities(self.propensities))
-        if self.behavior is not None:
-            self._check_behavior()
+        self._check_behavior()
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -194,21 +187,22 @@ class Log(Own, CodedRows):
         return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
+        """Read the behavior policy where it was given, or where the propensities show it."""
+        if self.behavior is None and self.propensities is None:
+            return
         changes, logged = type(self).read_behavior(self._copy(behavior=None), self.behavior, seed)
         self._set(**changes)
         if logged is None:
             return
-        if self.propensities is None:
+        if self.propensities is not None:
+            rule = f"must agree with the {'shares' if self.shares else 'behaviour policy within 1e-6'}"
+            near = ROUNDED + MOST_ROUNDED * logged if self.shares else AGREE
+            hint = "give the propensities or the behaviour policy that really chose the actions."
+            bad = np.abs(logged - self.propensities) > near
+            refuse_rows(self.column("propensity"), rule, bad, self.propensities, hint)
+        if self.propensities is None or self.shares:
             what = "the behaviour policy's probability of the logged action"
             self._set(propensities=self._check_propensities(logged, what))
-            return
-        refuse_rows(
-            self.column("propensity"),
-            "must agree with the behaviour policy within 1e-6",
-            np.abs(logged - self.propensities) > AGREE,
-            self.propensities,
-            "give the propensities or the behaviour policy that really chose the actions.",
-        )
 
     def _copy(self, **changes: Any) -> Log:
         twin = object.__new__(Log)
@@ -248,6 +242,8 @@ class Log(Own, CodedRows):
             behavior = np.zeros((len(self), twin.n_actions))
             behavior[:, to[to >= 0]] = self.behavior[:, to >= 0]
             twin._set(behavior=behavior)
+        elif self.estimated is None:
+            twin._check_behavior()
         return twin
 
     @checked(seed=SEED)
@@ -341,7 +337,7 @@ class Log(Own, CodedRows):
         """A log from columns whose roles are known; `frame` is what they came from."""
         columns = own_columns(columns)
         of = {role: columns[header] for role, header in roles.names.items()}
-        log = cls(
+        return cls(
             states=states_given(columns, list(roles.states), frame),
             actions=of["action"],
             rewards=of["reward"],
@@ -352,8 +348,8 @@ class Log(Own, CodedRows):
             columns=columns,
             names=roles.names,
             states_guessed=roles.guessed,
+            behavior=f"column:{roles.propensity}" if roles.full else None,
         )
-        return log.with_behavior(f"column:{roles.propensity}") if roles.full else log
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""

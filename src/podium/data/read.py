@@ -371,11 +371,11 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
-            if pa.types.is_string(column.type):
-                columns[name] = shared_texts(column)
-            else:
-                as_text = name in text and odd_kind(column.type) is None
-                columns[name] = arrow_texts(column, name) if as_text else arrow_column(column)
+            is_text, as_text = pa.types.is_string(column.type), name in text and odd_kind(column.type) is None
+            reader = shared_texts if is_text else partial(arrow_texts, name=name) if as_text else arrow_column
+            columns[name] = reader(column)
+        except UnicodeDecodeError as error:
+            raise PodiumError(f"{path.name}: the column {name!r} is not UTF-8", hint="write the file again.") from error
         except (pa.ArrowException, OverflowError) as error:
             raise PodiumError(
                 f"{path.name}: the column {name!r} is of a type that podium does not read: {column.type}",

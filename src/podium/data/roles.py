@@ -11,6 +11,7 @@ from podium.data.arguments import checked, mapping, optional, text, texts
 from podium.data.errors import PodiumError, count
 
 MOST = 50  # columns that a message lists
+HEADED = 10  # state columns that the header of an answer lists
 KNOWN = {
     "full": "the full behaviour policy",
     "logged": "propensities",
@@ -78,17 +79,22 @@ def assign_roles(
         if name is not None and name not in columns:
             raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
     check_roles(action, reward, propensity, state)
-    p_name = propensity or "propensity"
     names = {role: name for role, name in named.items() if name is not None}
     as_state = {state} if isinstance(state, str) else set(state or ())
     for role in ("propensity", "time"):
         if role not in names and role in columns and role not in as_state:
             names[role] = role
-    chosen = pick_states(columns, state, {*names.values()}, p_name)
+    chosen = pick_states(columns, state, {*names.values()}, behavior_prefixes(propensity))
     if len(chosen) == 1:
         names["state"] = chosen[0]
-    full = any(name.startswith(p_name + ":") for name in columns)
-    return Roles(names, tuple(chosen), p_name, full, state is None)
+    given = [p for p in behavior_prefixes(propensity) if any(name.startswith(p) for name in columns)]
+    prefix = given[0].removesuffix(":") if given else propensity or "propensity"
+    return Roles(names, tuple(chosen), prefix, bool(given), state is None)
+
+
+def behavior_prefixes(propensity: str | None) -> tuple[str, ...]:
+    """How the headers of the whole behavior policy begin: with the propensities' own header, or propensity:<action>."""
+    return tuple(dict.fromkeys([f"{propensity or 'propensity'}:", "propensity:"]))
 
 
 def check_roles(action: str, reward: str, propensity: str | None, state: str | Sequence[str] | None) -> None:
@@ -105,7 +111,7 @@ def check_roles(action: str, reward: str, propensity: str | None, state: str | S
 
 
 def pick_states(
-    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], p_name: str
+    columns: Mapping[str, Any], state: str | Sequence[str] | None, taken: set[str], prefixes: tuple[str, ...]
 ) -> list[str]:
     """The state columns: those that are named, else all that are nothing else."""
     if state is not None:
@@ -114,7 +120,7 @@ def pick_states(
             if name not in columns:
                 raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
         return chosen
-    return [n for n in columns if n not in taken and not n.startswith(("pi_", p_name + ":"))]
+    return [n for n in columns if n not in taken and not n.startswith(("pi_", *prefixes))]
 
 
 def available(columns: Collection[Any]) -> str:
@@ -142,6 +148,7 @@ def log_figures(log: Any) -> dict[str, Any]:
         "states": log.n_states,
         "actions": log.n_actions,
         "propensities": log.knows,
+        "state_columns": list(log.state_columns),
         **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
         **({"logged_by": log.logged_by} if log.logged_by else {}),
     }
@@ -153,3 +160,10 @@ def describe_log(log: Any, engine: str) -> str:
         f"Log ({engine}): {count(len(log), 'row')}, {log.distinct:,} distinct (state, action), "
         f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}, {log.logged_by or KNOWN[log.knows]}"
     )
+
+
+def describe_states(log: Any) -> str:
+    """The columns that were taken as state, in one line; the first of them where they are many."""
+    names = [shortened(str(name)) for name in log.state_columns]
+    more = ", ..." if len(names) > HEADED else ""
+    return f"State: {', '.join(names[:HEADED])}{more} ({count(len(names), 'column')})"

@@ -37,6 +37,8 @@ from podium.engines.works import (
 )
 from podium.estimates.moments import Moments
 from podium.policies.batches import NewActions, Reader, Trouble
+from podium.policies.drafts import Policy
+from podium.policies.shares import constant_shares
 from podium.propensities.loggers import Loggers
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ class ScannedLog:
         """What is known of the behaviour policy: "full", "logged" or "none"."""
         if self.known or self.roles.full or self.behavior is not None:
             return self.known or "full"
+        if self.shares is not None:
+            return "full"
         return "logged" if "propensity" in self.roles.names else "none"
 
     @property
@@ -227,6 +231,24 @@ class ScannedLog:
         reward = self.roles.names["reward"]
         work = EachBatch(partial(latest_rewards, reward=reward), Moments.of(np.zeros((0, 1))))
         return float(self.engine.fold([reward], work, "latest rows", self.keys).mean[0])
+
+    @property
+    def shares(self) -> dict[Any, float] | None:
+        """The share of every action where the propensities show that it never changes."""
+        if "propensity" not in self.roles.names:
+            return None
+        found = self.survey
+        counts = np.array([found.actions.get(label, 0) for label in self.action_space], dtype=np.int64)
+        low, high = np.array([found.shares.get(label, (0.0, 0.0)) for label in self.action_space]).T
+        return constant_shares(self.action_space, counts, low, high)
+
+    @property
+    def own_behavior(self) -> Any:
+        """The behavior policy as it was given, as columns give it, or as the propensities show it; None if unknown."""
+        if self.behavior is not None or self.roles.full:
+            return Policy(self.roles.propensity, kind="column") if self.behavior is None else self.behavior
+        shares = self.shares
+        return None if shares is None else Policy(shares, kind="shares")
 
     # --- the sample -------------------------------------------------------------------------------------------------
 

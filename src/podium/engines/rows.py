@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize
 from podium.data.errors import BadRows, PodiumError
+from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
 from podium.engines.arrow import ArrowReader
 from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
-from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, widen
-from podium.policies.drafts import Policy
+from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
 from podium.policies.specs import shadowed_columns
+from podium.propensities.frequencies import contradiction
 
 T = TypeVar("T")
 
@@ -97,6 +98,16 @@ class Rows:
     def numbers(self) -> Codes:
         """The numbers of the sample's rows, from 0."""
         return np.arange(len(self.sample)) if self.drawn is None else self.drawn
+
+    @cached_property
+    def contradiction(self) -> Fact | None:
+        """What shows that the propensities cannot be right."""
+        return contradiction(self.sample)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was noticed about propensities and policies."""
+        return (*((self.contradiction,) if self.contradiction else ()), *self.policies.warnings)
 
     @cached_property
     def sample_part(self) -> Part:
@@ -357,11 +368,12 @@ def open_scanned(
     if behavior is not None:
         log = log.with_behavior(behavior)
     roles = log.roles
-    own = log.behavior if log.behavior is not None else Policy(roles.propensity, kind="column") if roles.full else None
+    own = log.own_behavior
     first = log.head(log.columns)
     start = log.of_batch(first, log.action_space)
     if own is not None:
         own = prepare_policy("behavior", own, start, len(log))
+        refuse_unnamed(own, start, log.survey.actions)
     prepared = {name: prepare_policy(name, p, start, len(log)) for name, p in named_policies(log, given).items()}
     asked = [*prepared.values(), *([] if own is None else [own])]
     columns = set().union(*(columns_needed(p, log.columns, roles) for p in asked), roles.states)

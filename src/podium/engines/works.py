@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 
 from podium.data.arrays import odd_values, refuse_odd
-from podium.data.columns import Codes, Column, plain
+from podium.data.columns import Codes, Column, Floats, plain
 from podium.data.errors import PodiumError
 from podium.data.log import AGREE, LARGEST, SMALLEST, Log
 from podium.data.roles import Roles
@@ -51,6 +51,7 @@ class Survey:
     high: float = -np.inf
     actions: Mapping[Any, int] = field(default_factory=dict)  # label -> rows
     units: frozenset[Any] | None = frozenset()  # None: too many to name
+    shares: Mapping[Any, tuple[float, float]] = field(default_factory=dict)  # label -> least and largest propensity
     bad: frozenset[str] = frozenset()  # columns that break a rule
 
     def __add__(self, other: Survey) -> Survey:
@@ -64,6 +65,7 @@ class Survey:
             max(self.high, other.high),
             counts,
             None if units is None or len(units) > UNITS else units,
+            merged_ranges(self.shares, other.shares),
             self.bad | other.bad,
         )
 
@@ -86,6 +88,10 @@ def survey_batch(batch: pa.RecordBatch, roles: Roles) -> Survey:
         p = numbers(batch.column(header))
         if p is None or not (np.min(p) >= SMALLEST and np.max(p) <= 1 + AGREE):
             bad.add(header)
+    shares: dict[Any, tuple[float, float]] = {}
+    for header in roles.some("propensity"):
+        if not {header, names["action"]} & bad:
+            shares = ranges(batch.column(names["action"]), numbers_of(batch, header))
     counted = pc.value_counts(batch.column(names["action"]))
     units: frozenset[Any] | None = frozenset()
     if "unit" in names:
@@ -94,7 +100,30 @@ def survey_batch(batch: pa.RecordBatch, roles: Roles) -> Survey:
     counts: dict[Any, int] = {}
     for label, rows in zip(labels_of(counted.field("values")), counted.field("counts").to_pylist(), strict=True):
         counts[plain(label)] = counts.get(plain(label), 0) + rows  # 0.0 and -0.0 are one
-    return Survey(Moments.of(reward[:, None]), low, high, counts, units, frozenset(bad))
+    return Survey(Moments.of(reward[:, None]), low, high, counts, units, shares, frozenset(bad))
+
+
+def ranges(labels: pa.Array, values: Floats) -> dict[Any, tuple[float, float]]:
+    """The least and the largest value of each label."""
+    coded = labels.dictionary_encode()
+    codes, names = coded.indices.to_numpy(zero_copy_only=False), labels_of(coded.dictionary)
+    low, high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
+    np.minimum.at(low, codes, values)
+    np.maximum.at(high, codes, values)
+    found: dict[Any, tuple[float, float]] = {}
+    for name, *ends in zip(map(plain, names), low.tolist(), high.tolist(), strict=True):
+        found = merged_ranges(found, {name: (ends[0], ends[1])})  # 0.0 and -0.0 are one
+    return found
+
+
+def merged_ranges(
+    one: Mapping[Any, tuple[float, float]], other: Mapping[Any, tuple[float, float]]
+) -> dict[Any, tuple[float, float]]:
+    found = dict(one)
+    for name, (low, high) in other.items():
+        before = found.get(name, (low, high))
+        found[name] = (min(low, before[0]), max(high, before[1]))
+    return found
 
 
 def is_strange(column: pa.Array) -> bool:

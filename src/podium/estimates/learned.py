@@ -16,10 +16,12 @@ from podium.data.columns import Codes, Column, Floats, combine_codes, factorize,
 from podium.data.errors import BaselineRefused, PodiumError
 from podium.data.log import Log
 from podium.data.owned import ask
+from podium.data.scales import EPSILON, near_one
 from podium.estimates.baselines import BaselineRows
 
 NEIGHBOURS = 10
 SAME_DISTANCE = 1e-9  # distances that differ by less, relatively, differ by rounding alone
+MOST_BLUR = 1e-6  # standard deviations; numbers that rounding blurs more are taken as they are
 SEARCHED = 2  # times as many states are searched as there are neighbours, since several may be equally near
 ROUNDING = 1e-9  # relative to what it came from, a spread or a singular value this small is rounding
 FOLDS = 5
@@ -226,26 +228,36 @@ def neighbour_means(log: Log, neighbours: int = NEIGHBOURS) -> Floats:
     numeric = [c for c in log.state_columns.values() if c.dtype.kind in "iufb"]
     if numeric and neighbours:
         texts = [c for c in log.state_columns.values() if c.dtype.kind not in "iufb"]
-        points = np.column_stack([standardise(c[log.first_rows]) for c in numeric])
-        counts, sums = add_nearest_states(points, [c[log.first_rows] for c in texts], counts, sums, neighbours)
+        raw = np.column_stack([c[log.first_rows].astype(np.float64) for c in numeric])
+        points, blur = standardise(raw)
+        texts = [c[log.first_rows] for c in texts]
+        counts, sums = add_nearest_states(points, texts, counts, sums, neighbours, blur)
     others, total = counts[states] - 1, sums[states] - (rewards - centre)
     everyone = -(rewards - centre) / (len(log) - 1)  # the leave-one-out mean of all rows, centred
     means: Floats = centre + np.where(others > 0, total / np.maximum(others, 1), everyone)
     return means
 
 
-def standardise(column: Any) -> Floats:
-    values = column.astype(np.float64)
-    spread = values.std()
-    scaled: Floats = (values - values.mean()) / (spread if spread > 0 else 1.0)
-    return scaled
+def standardise(columns: Floats) -> tuple[Floats, float]:
+    """(S, d) columns of mean 0 and sd 1, and how far apart distances of such points may be by rounding alone.
+
+    Another unit or zero point of a column rounds its numbers anew, by a share of their size and not of their spread.
+    """
+    scaled = near_one(columns)
+    above = scaled - scaled.min(axis=0)  # exact where the zero point is far away
+    width = above.max(axis=0)
+    above = above / np.where(width > 0, width, 1.0)
+    scale = np.where(width > 0, above.std(axis=0), 1.0)
+    points: Floats = (above - above.mean(axis=0)) / scale
+    size = np.divide(np.abs(scaled).max(axis=0), width * scale, out=np.zeros_like(width), where=width > 0)
+    return points, min(4 * EPSILON * float(np.linalg.norm(size)), MOST_BLUR)
 
 
 def add_nearest_states(
-    points: Floats, texts: list[Any], counts: Floats, sums: Floats, neighbours: int
+    points: Floats, texts: list[Any], counts: Floats, sums: Floats, neighbours: int, blur: float = 0.0
 ) -> tuple[Floats, Floats]:
     """Counts and sums (S,) over each state and as many nearest states as hold `neighbours` other rows, or more where
-    several are equally near."""
+    several are equally near; distances that differ by no more than `blur` are equal."""
     from scipy.spatial import cKDTree
 
     new_counts, new_sums = counts.copy(), sums.copy()
@@ -258,7 +270,7 @@ def add_nearest_states(
         enough = np.cumsum(counts[members][near], axis=1) - 1 >= neighbours
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), k - 1)
         # Which of several states at one distance comes first is left to rounding, so all of them are taken.
-        reach = apart[rows, last] * (1 + SAME_DISTANCE)
+        reach = apart[rows, last] * (1 + SAME_DISTANCE) + blur
         taken = apart <= reach[:, None]
         new_counts[members] = (counts[members][near] * taken).sum(axis=1)
         new_sums[members] = (sums[members][near] * taken).sum(axis=1)

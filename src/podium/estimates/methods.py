@@ -31,6 +31,7 @@ from podium.estimates.results import (
     near_pairs,
     resolve_near,
     term_sizes,
+    term_unit,
     without_noise,
 )
 from podium.estimates.terms import (
@@ -80,6 +81,7 @@ class Method:
     gain : (K,) how much a value moves with the mean reward, by the sample: 1 - mean(w)
     size : (K,) how large terms may be before anything cancels, by the sample
     largest : the largest absolute reward of the sample
+    unit : the unit in which terms are summed
     weights, effective : the sums of the weights of methods that divide by them, and their effective rows (K,)
     level : (K,) the estimate of such a method, with every digit, where its baseline is the same for all policies
     paired : the covariance of all pairs is wanted, and the sums of the weights; else each policy's own spread alone
@@ -95,6 +97,7 @@ class Method:
     gain: Floats | None = None
     size: Floats | None = None
     largest: float = 0.0
+    unit: float = 1.0
     weights: WeightSums | None = None
     effective: Floats | None = None
     level: Floats | None = None
@@ -206,6 +209,7 @@ def complete(rows: Rows, methods: Sequence[Method], unavailable: dict[str, str] 
                 shared=terms.shared,
                 gain=1 - mean_weights(terms) if terms.common_mean else np.ones(len(rows.policies)),
                 size=term_sizes(terms),
+                unit=term_unit(terms),
                 effective=terms.effective,
                 level=terms.ratio.level if terms.ratio is not None and terms.per_policy is None else None,
             )
@@ -245,7 +249,7 @@ def sum_terms(parts: Iterable[Part], methods: Sequence[Method], wanted: Sequence
     total = Several(())
     for part in parts:
         each = zip(methods, wanted, strict=True)
-        total = total + Several(tuple(TermSums.of(m.terms(part), part, m.gain, w) for m, w in each))
+        total = total + Several(tuple(TermSums.of(m.terms(part), part, m.gain, w, m.unit) for m, w in each))
     return total
 
 
@@ -268,7 +272,8 @@ def run(rows: Rows, methods: Sequence[Method], *, pieces: bool = False, seed: in
 
 
 def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> MethodResult:
-    """Values, paired differences and errors of one method."""
+    """Values, paired differences and errors of one method, from sums in its unit."""
+    unit = method.unit
     k, n = len(sums.shift), sums.moments.count
     shift = sums.shift / n
     mean = sums.moments.mean - shift
@@ -290,29 +295,28 @@ def result_of(method: Method, sums: TermSums, wanted: Wanted, seed: int) -> Meth
         turned = np.array([shift[i] - shift[j] for i, j in wanted.near])
         resolve_near(gaps, spread, wanted.near, sums.near.mean - turned, near)
     shared, size = method.shared or 0.0, np.sqrt(mean**2 + sums.moments.squares / n)
-    values = shared + (mean if method.level is None else method.level)
+    values = shared + (unit * mean if method.level is None else method.level)
     if not method.common_mean:  # what all policies share is that of the sample so far
-        values = values + without_noise(sums.own.mean - sums.moments.mean, size)
-    error = error_of(
-        without_noise(np.sqrt(own), (0.0 if method.size is None else method.size) * np.sqrt(n)), n, samples
-    )
+        values = values + unit * without_noise(sums.own.mean - sums.moments.mean, size)
+    noise = (0.0 if method.size is None else method.size / unit) * np.sqrt(n)
+    error = unit * error_of(without_noise(np.sqrt(own), noise), n, samples)
     removed = None
     if sums.before is not None and sums.weights is not None:
         lost = sums.before - sums.weights.total
         removed = np.divide(lost, sums.before, out=np.zeros(k), where=sums.before > 0)
     return MethodResult(
         estimator=method.estimator,
-        values=without_noise(values, size + abs(shared) if method.effective is None else method.largest),
-        centred=mean,
-        scale=float(size.max()),
-        difference=gaps,
-        std_error=error_of(np.sqrt(np.maximum(spread, 0.0)), n, samples),
+        values=without_noise(values, unit * size + abs(shared) if method.effective is None else method.largest),
+        centred=unit * mean,
+        scale=unit * float(size.max()),
+        difference=unit * gaps,
+        std_error=unit * error_of(np.sqrt(np.maximum(spread, 0.0)), n, samples),
         rows=n,
         samples=samples,
         value_error=error if method.effective is None else np.where(method.effective < FEW, np.nan, error),
         removed=removed,
         effective=method.effective,
-        pieces=None if pieces is None else pieces.present().moved(-shift),
+        pieces=None if pieces is None else pieces.present().moved(-shift).times(unit),
         weights=sums.weights,
     )
 

@@ -80,6 +80,10 @@ class GroupSums:
         """The sums of terms (K,) that are all larger by a step."""
         return GroupSums(self.sizes, self.sums + self.sizes[:, None] * step)
 
+    def times(self, factor: float) -> GroupSums:
+        """The sums of terms in another unit."""
+        return GroupSums(self.sizes, factor * self.sums)
+
     def scatter(self) -> Floats:
         """Scatter (K, K) of the groups' deviations from what their size leads to expect."""
         mean = self.sums.sum(axis=0) / self.sizes.sum()

@@ -16,6 +16,7 @@ from podium.data.errors import PodiumError, shown
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
+from podium.verdicts.looks import look_text
 
 LEAST_SAMPLE = 100
 MOST_DRAWS = 1_000_000
@@ -31,6 +32,7 @@ RULES = {
     "normalize": choice("rows", "states"), "duplicates": optional(choice("latest", "all")),
     "lower_is_better": flag, "joint": flag, "actions": space,
     "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
+    "look": optional(look_text),
 }  # fmt: skip
 
 
@@ -52,6 +54,7 @@ class Options:
     bootstrap: int = 0
     seed: int = 0
     sample_rows: int = SAMPLE_ROWS
+    look: Any = None
 
     def __post_init__(self) -> None:
         level = self.level

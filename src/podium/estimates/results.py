@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Floats
+from podium.data.scales import EPSILON, unit_of
 from podium.engines.parts import Part
 from podium.estimates.estimators import Estimator
 from podium.estimates.moments import GroupSums, Moments
 from podium.estimates.terms import RowTerms, WeightSums
 
 TIE = 1e-12  # scores closer than this, relative to their terms, differ by rounding alone
+FINE = 16 * EPSILON / TIE  # what rounding leaves of numbers that cancel, in shares of `TIE`
 FEW = 2.0  # effective rows below which a self-normalised method shows no spread
 NEAR = 1e-6  # policies whose terms differ by less, relatively, are subtracted row by row
 MOST_NEAR = 256  # such pairs of a large log, the nearest first
@@ -79,22 +81,24 @@ class TermSums:
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # what is too large is told of the sums
-    def of(cls, terms: RowTerms, part: Part, gain: Floats | None, wanted: Wanted) -> TermSums:
+    def of(cls, terms: RowTerms, part: Part, gain: Floats | None, wanted: Wanted, unit: float = 1.0) -> TermSums:
+        """The sums of terms in some unit, in which their squares can be held."""
         matrix = terms.matrix()
-        own = matrix if terms.common is None or gain is None else matrix + terms.common[:, None] * gain
+        matrix = matrix if unit == 1 else matrix / unit
+        own = matrix if terms.common is None or gain is None else matrix + terms.common[:, None] * (gain / unit)
         weigh = wanted.paired and terms.estimator.rule != "steps"
         weights = WeightSums.of(terms) if weigh or terms.estimator.shrinks else None
         before = None
         if terms.estimator.shrinks:
             before = WeightSums.of(replace(terms, estimator=terms.estimator.counterpart)).total
-        near = np.hstack([np.zeros((len(matrix), 0)), *(terms.gaps(some) for some in chunks(wanted.near))])
+        near = np.hstack([np.zeros((len(matrix), 0)), *(terms.gaps(some) / unit for some in chunks(wanted.near))])
         groups, pieces = None, None
         if terms.groups is not None:
             groups = GroupSums.of(np.hstack([matrix, near, own]), terms.groups, wanted.groups, terms.base_scale)
         if wanted.pieces is not None:
             piece_of, many = wanted.pieces
             pieces = GroupSums.of(matrix, piece_of(part.rows[terms.rows]), many, terms.base_scale)
-        shift = terms.deviations().sum(axis=0) if terms.ratio is not None else np.zeros(matrix.shape[1])
+        shift = terms.deviations().sum(axis=0) / unit if terms.ratio is not None else np.zeros(matrix.shape[1])
         moments = Moments.of(matrix, wanted.paired)
         return cls(
             moments,
@@ -191,9 +195,19 @@ def error_of(spread: Floats, rows: int, samples: int) -> Floats:
 def term_sizes(terms: RowTerms) -> Floats:
     """(K,) how large row terms may be before anything cancels: the largest reward times the policy's weights."""
     largest = max(float(np.abs(terms.reward).max()), float(np.abs(terms.baseline).max()))
+    largest = float(np.ptp(terms.reward)) + FINE * largest  # of large rewards that differ little, the difference counts
     if terms.estimator.rule == "steps":
         return np.asarray(np.abs(terms.policy).mean(axis=0))
     if terms.ratio is not None:
         return np.full(terms.policy.shape[1], largest)
     weights = np.sqrt((terms.weights() ** 2).mean(axis=0))
     return np.asarray(largest * (weights + (terms.common is not None)))
+
+
+def term_unit(terms: RowTerms) -> float:
+    """The unit in which terms are summed: 1 unless rewards are so huge or tiny that their squares are out of range."""
+    largest = float(np.abs(terms.reward).max())
+    if unit_of(largest) == 1:
+        return 1.0
+    modelled = 0.0 if terms.per_policy is None else float(np.abs(terms.per_policy).max())
+    return unit_of(max(largest, float(term_sizes(terms).max()), modelled))

@@ -41,6 +41,16 @@ class Cell:
     arguments: Mapping[str, Any]
 
 
+def run_bench(main: Callable[[], None]) -> None:
+    """Run the command of a bench; errors are told without a traceback."""
+    try:
+        main()
+    except PodiumError as error:
+        sys.exit(f"podium: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
 # work(cell, seed, before): `before` is the result of the previous cell of the chain, None for the first.
 Work = Callable[[Cell, np.random.SeedSequence, Arrays | None], Arrays]
 
@@ -54,6 +64,7 @@ def run_cells(
     workers: int | None = None,
     scheduler: str | None = None,
     label: str = "cells",
+    enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Run every cell whose result is not in `folder` yet.
 
@@ -65,6 +76,7 @@ def run_cells(
     seed : the cell at place i gets the i-th child that `SeedSequence(seed)` spawns
     workers : processes; all cores by default, 1 for this process alone
     scheduler : address of a Dask scheduler whose workers do the work instead
+    enough : asked before each chain; once it says yes, chains that have not started are left for another run
     """
     folder.mkdir(parents=True, exist_ok=True)
     todo = [rest for chain in chains if (rest := unfinished(chain, folder))]
@@ -74,12 +86,14 @@ def run_cells(
             return
         if scheduler is None and (count := count_workers(workers)) == 1:
             for chain in todo:
+                if enough():
+                    return
                 run_chain(work, chain, seed, folder, last_before(chain, chains, folder))
             return
         with backend(scheduler, 1 if scheduler else count) as parallel:
             # The first cell runs alone: what it compiles is then ready for all the others.
             for part in (todo[:1], todo[1:]) if len(todo[0]) == 1 else (todo,):
-                run_parallel(parallel, work, part, chains, seed, folder, shared=scheduler is None)
+                run_parallel(parallel, work, part, chains, seed, folder, enough, shared=scheduler is None)
 
 
 def run_parallel(
@@ -89,15 +103,17 @@ def run_parallel(
     chains: Sequence[Sequence[Cell]],
     seed: int,
     folder: Path,
+    enough: Callable[[], bool],
     shared: bool,
 ) -> None:
     """Run chains on workers, which save the cells themselves where they share this machine's disk."""
     from joblib import delayed
 
-    calls = [
+    calls = (  # joblib takes them as workers become free
         delayed(run_chain)(work, chain, seed, folder if shared else None, last_before(chain, chains, folder))
         for chain in todo
-    ]
+        if not enough()
+    )
     for results in parallel(calls):
         for name, arrays in results.items():
             save(folder, name, arrays)

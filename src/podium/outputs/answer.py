@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podium.comparison.result import Pair
+from podium.comparison.pair import Interval, Pair
 from podium.data.errors import count
 from podium.outputs.display import percent, short_names
 from podium.outputs.insights import Insights
@@ -101,12 +101,13 @@ def surety(insights: Insights, one: str, others: Sequence[str]) -> str:
 def remedy(insights: Insights, one: str, others: Sequence[str]) -> str:
     """What would settle these open pairs, or why they need not be settled."""
     pairs = [insights.result.pair(one, n) for n in others]
-    reach = max((widest(p) for p in pairs), default=float("inf"))
+    widths = [widest(insights.interval(p)) for p in pairs]
+    reach = max(widths, default=float("inf"))
     if insights.matters is None:
         return ""
     if reach <= insights.matters:
         return f": the difference is likely below {rounded(reach)}"
-    more = [extra_rows(insights, p) for p in pairs if widest(p) > insights.matters]
+    more = [extra_rows(insights, p) for p, width in zip(pairs, widths, strict=True) if width > insights.matters]
     known = [m for m in more if m is not None]
     if not known or len(known) < len(more):
         return ": the log cannot say how many rows would settle it"
@@ -115,9 +116,9 @@ def remedy(insights: Insights, one: str, others: Sequence[str]) -> str:
     return f": log about {two_digits(max(known)):,} more rows"
 
 
-def widest(pair: Pair) -> float:
-    """The largest difference, either way, that the interval leaves possible."""
-    return float("inf") if pair.interval is None else max(abs(pair.interval.low), abs(pair.interval.high))
+def widest(interval: Interval | None) -> float:
+    """The largest difference, either way, that an interval leaves possible."""
+    return float("inf") if interval is None else max(abs(interval.low), abs(interval.high))
 
 
 def extra_rows(insights: Insights, pair: Pair) -> int | None:

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podium.comparison.diagnostics import Diagnosis, PairCheck, diagnose_comparison
+from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, PlannedPair, make_plan
-from podium.comparison.result import Basis, Comparison, Pair
+from podium.comparison.result import Basis, Comparison
 from podium.data.columns import Floats, descending, group_sums
 from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
+from podium.data.scales import spread_of
 from podium.outputs.display import label_text, short_names
 
 SMALL = 0.2  # of a standard deviation: the smallest difference that is held to matter when nobody says
@@ -96,9 +98,12 @@ class StateDifferences:
 
 
 class PlanLines(NamedTuple):
-    """Open pairs with the difference that the rows at hand decide 8 times in 10, for a chart of rows against it."""
+    """Open pairs with the difference that the rows at hand decide 8 times in 10, for a chart of rows against it.
 
-    pairs: list[tuple[Pair, float]]
+    With each goes the power of the rows by which that difference falls.
+    """
+
+    pairs: list[tuple[Pair, float, float]]
     rows: int
     matters: float
     far: float  # times the rows at hand, where the chart ends
@@ -147,12 +152,21 @@ class Insights:
         shown = set(self.shown)
         return [p for p in self.result.pairs if p.a in shown and p.b in shown]
 
+    @property
+    def interval_name(self) -> str:
+        """What charts call the interval that they show of every pair."""
+        return "adjusted interval" if self.result.adjusts else f"{self.result.level_text} interval"
+
+    def interval(self, pair: Pair) -> Interval | None:
+        """The interval that charts show: the one that decides, so that it excludes 0 iff there is a claim."""
+        return pair.adjusted if self.result.adjusts else pair.interval
+
     @cached_property
     def matters(self) -> float | None:
         """The smallest difference that matters, rounded to one digit where nobody named it; None without any spread."""
         if self.difference is not None:
             return float(self.difference)
-        spread = SMALL * float(self.sample.rewards.std())
+        spread = SMALL * spread_of(self.sample.rewards)
         return float(f"{spread:.0e}") if spread > 0 else None
 
     @cached_property
@@ -269,10 +283,11 @@ class Insights:
         closest = descending(np.array([-abs(p.difference) for p in self.result.pairs]))
         some = (undecided or [self.result.pairs[n] for n in closest])[:most]
         planned = [(p, self.planned(p.a, p.b)) for p in some]
-        pairs = [(p, plan.detectable_now) for p, plan in planned if plan is not None and plan.detectable_now]
+        known = [(p, plan) for p, plan in planned if plan is not None]
+        pairs = [(p, plan.detectable_now, plan.rate / 2) for p, plan in known if plan.detectable_now]
         if not pairs or self.matters is None:
             return None
-        far = min(FARTHEST, max(4.0, *(1.5 * min(d / self.matters, FARTHEST) ** 2 for _, d in pairs)))
+        far = min(FARTHEST, max(4.0, *(1.5 * min(d / self.matters, FARTHEST) ** (1 / fall) for _, d, fall in pairs)))
         return PlanLines(pairs, self.judged_rows, self.matters, far)
 
 

@@ -162,6 +162,27 @@ def policies_in(log: HasColumns) -> dict[str, Policy]:
     return found
 
 
+def same_policies(policies: PolicySet, n_actions: int) -> Codes:
+    """(K,) the first policy that does the same on all rows, but for rounding: a policy's own place where there is none.
+
+    A policy that is known only at the logged actions is the same as another that is known there and agrees.
+    """
+    first: dict[bytes, list[int]] = {}
+    found = np.arange(len(policies))
+    for k, policy in enumerate(policies):
+        alike = first.setdefault((np.round(policy.logged, 9) + 0.0).tobytes(), [])
+        for other in alike:
+            twin = policies.policies[other]
+            if twin.has_full == policy.has_full and (
+                not twin.has_full or np.abs(twin.full(n_actions) - policy.full(n_actions)).max() <= 1e-9
+            ):
+                found[k] = other
+                break
+        else:
+            alike.append(k)
+    return found
+
+
 def align(name: str, draft: Draft, log: Log) -> PolicyRows:
     """The policy over the log's whole action space; actions it does not know have probability 0."""
     rows = np.arange(len(log))

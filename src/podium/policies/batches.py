@@ -15,10 +15,11 @@ from podium.data.facts import Fact
 from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.owned import owned
-from podium.data.roles import Roles
+from podium.data.roles import Roles, behavior_prefixes
 from podium.policies import PolicyRows, PolicySet, align
 from podium.policies.drafts import Draft, Policy, check_rows
 from podium.policies.forms import draft_policy, stated
+from podium.policies.shares import is_shares, refuse_unshared
 from podium.policies.tables import Table, open_table
 
 
@@ -129,11 +130,19 @@ def prepare_policy(name: str, given: Any, log: Log, rows: int) -> Policy:
         return replace(policy, source=source if isinstance(source, np.memmap) else owned(source))
     if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
         return replace(policy, source=open_table(name, policy, log, rows))
-    if kind == "table" and (isinstance(policy.source, ColumnTable) or not isinstance(policy.source, Mapping)):
-        return replace(policy, source=open_table(name, policy, log, rows))
+    if kind == "table" and is_shares(policy.source, log):
+        return replace(policy, source=dict(policy.source), kind="shares")
     if kind == "table" and isinstance(policy.source, dict):
         return replace(policy, source=deepcopy(policy.source))
     return policy
+
+
+def refuse_unnamed(behavior: Policy, log: Log, counts: Mapping[Any, int]) -> None:
+    """Refuse a behavior policy of fixed shares that gives none to a logged action; `log` holds the first rows."""
+    if behavior.kind == "shares" or (isinstance(behavior.source, Table) and behavior.source.single):
+        draft = draft_policy("behavior", behavior, log)
+        if draft.matrix is not None:
+            refuse_unshared(dict(zip(draft.labels, draft.matrix[0], strict=True)), counts)
 
 
 def columns_needed(policy: Policy, headers: Mapping[str, Any], roles: Roles) -> set[str]:
@@ -145,7 +154,7 @@ def columns_needed(policy: Policy, headers: Mapping[str, Any], roles: Roles) -> 
         return {h for h in headers if h.startswith(roles.propensity + ":")}
     if kind == "sql":
         hidden = {roles.names.get(role) for role in ("action", "reward", "propensity")}
-        policies = {h for h in headers if h.startswith(("pi_", roles.propensity + ":"))}
+        policies = {h for h in headers if h.startswith(("pi_", *behavior_prefixes(roles.names.get("propensity"))))}
         return {h for h in headers if h in roles.states or h not in hidden | policies}
     by_row = isinstance(source, Table) and source.place is None
     if kind in ("callable", "model") or (kind == "table" and not by_row):

@@ -30,8 +30,8 @@ from podium.data.log import AGREE, Log
 from podium.data.owned import ask, lent, owned
 
 KINDS = (
-    "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "logged",
-    "sql",
+    "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "shares",
+    "logged", "sql",
 )  # fmt: skip
 
 
@@ -49,7 +49,8 @@ class Policy:
 
     Parameters
     ----------
-    source : column name, array, callable, classifier, table keyed by state, action, or SQL expression
+    source : column name, array, callable, classifier, table keyed by state, action, shares of actions, or SQL
+        expression
     kind : one of `KINDS`; None decides by what `source` is
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
     ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"

@@ -17,6 +17,7 @@ from podium.data.frames import columns_to_frame, is_frame
 from podium.data.log import Log
 from podium.data.roles import available
 from podium.policies.drafts import Draft, Policy, call, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.shares import read_shares
 from podium.policies.specs import parse_spec
 from podium.policies.sql import chosen_actions
 from podium.policies.tables import read_table
@@ -54,7 +55,8 @@ def guess_kind(name: str, source: Any) -> str:
         return "callable"
     raise PodiumError(
         f"policy {name!r} has a form that podium does not know: {type(source).__name__}",
-        hint="give a column name, an array, a callable, a classifier, a table keyed by state, or a SPEC string.",
+        hint="give a column name, an array, a callable, a classifier, a table keyed by state, shares of actions, or a "
+        "SPEC string.",
     )
 
 
@@ -229,6 +231,7 @@ READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "table": read_table,
     "constant": read_constant,
     "uniform": read_uniform,
+    "shares": read_shares,
     "logged": read_logged,
     "sql": read_sql,
 }

@@ -1,6 +1,6 @@
 """SPEC strings: policies named on the command line.
 
-column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · uniform · logged · sql:EXPRESSION ·
+column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · shares:A=.4,B=.6 · uniform · logged · sql:EXPRESSION ·
 package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
 
 A SPEC means the same for every log. The bare name of a column also names it, unless it has the form of a SPEC.
@@ -26,13 +26,14 @@ from podium.data.frames import ColumnTable
 from podium.data.log import Log
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
 from podium.policies.drafts import Policy
+from podium.policies.shares import parse_shares
 
 FORMS = (
-    "column:NAME, file.csv, constant:ACTION, uniform, logged, sql:EXPRESSION, package.module:object, model.skops, "
-    "sb3:ALGO:model.zip, vw:predictions.txt"
+    "column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
+    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 WORDS = ("uniform", "logged")
-PREFIXES = ("column", "constant", "sql", "vw")
+PREFIXES = ("column", "constant", "shares", "sql", "vw")
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 TABLES = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
 
@@ -50,6 +51,8 @@ def parse_spec(spec: str, log: Log) -> Policy:
         return Policy(kind=spec)
     if head in ("column", "constant", "sql"):
         return Policy(rest, kind=head)
+    if head == "shares":
+        return Policy(parse_shares(rest), kind="shares")
     if head == "sb3":
         return Policy(load_model(spec), kind="model")
     if head == "vw":
@@ -107,7 +110,7 @@ def file_of(spec: str) -> str:
     head, _, rest = spec.partition(":")
     if head == "sb3":
         return rest.partition(":")[2]
-    if head in ("vw", "column", "constant", "sql"):
+    if head in PREFIXES:
         return rest if head == "vw" else ""
     return spec if Path(spec).suffix or not rest else f"{head.replace('.', '/')}.py"
 

@@ -15,6 +15,7 @@ from podium.data.connections import connect, first_line, is_interrupt, name_of, 
 from podium.data.errors import PodiumError, needs, refuse_rows
 from podium.data.frames import columns_to_frame
 from podium.data.log import Log
+from podium.data.roles import behavior_prefixes
 
 if TYPE_CHECKING:
     import duckdb
@@ -231,7 +232,7 @@ def visible_columns(log: Log) -> dict[str, Column]:
     """The columns that a rule may use."""
     hidden = {log.header(role) for role in ("action", "reward", "propensity")}
     source = {**log.state_columns, **log.columns} if log.columns else dict(log.state_columns)
-    policy = {h for h in source if h.startswith(("pi_", log.header("propensity") + ":"))}
+    policy = {h for h in source if h.startswith(("pi_", *behavior_prefixes(log.header("propensity"))))}
     return {h: c for h, c in source.items() if h in log.state_columns or h not in hidden | policy}
 
 

@@ -1,4 +1,4 @@
-"""Policies as tables: keyed by state, or one row per row of the log."""
+"""Policies as tables: keyed by state, with one row per row of the log, or with one row for all of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from podium.data.frames import ColumnTable, frame_to_columns
 from podium.data.log import Log
 from podium.data.owned import owned
 from podium.policies.drafts import Draft, Policy, check_sums, probabilities, read_actions, read_cells, read_distribution
+from podium.policies.shares import fixed, is_shares, normalized, read_shares
 
 MISSING = object()
 
@@ -28,13 +29,14 @@ def read_table(name: str, policy: Policy, log: Log) -> Draft:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A policy's table, read: keyed by state, or with one row per row of the log.
+    """A policy's table, read: keyed by state, with one row per row of the log, or with one row for all of them.
 
     Parameters
     ----------
     place : the row that describes each state; None without keys
     labels, matrix : its actions and their probabilities
     chosen : the action that it chooses in each row, where it has no probabilities
+    single : its one row describes every row of the log
     """
 
     place: Mapping[Any, int] | None
@@ -42,9 +44,15 @@ class Table:
     matrix: Floats | None = None
     chosen: Column | None = None
     proxy: bool = False
+    single: bool = False
 
     def draft(self, name: str, log: Log) -> Draft:
-        rows = np.arange(len(log)) if self.place is None else self.rows_by_state(name, self.place, log)
+        if self.single and self.matrix is not None:
+            return fixed(dict(zip(self.labels, self.matrix[0].tolist(), strict=True)), log, self.proxy)
+        if self.single:
+            rows = np.zeros(len(log), dtype=np.int64)
+        else:
+            rows = np.arange(len(log)) if self.place is None else self.rows_by_state(name, self.place, log)
         if self.matrix is None:
             assert self.chosen is not None
             return read_actions(name, Policy(self.chosen[rows]), log)
@@ -60,7 +68,7 @@ class Table:
 
     def take(self, rows: Codes) -> Table:
         """The table on some rows of the log."""
-        if self.place is not None:
+        if self.place is not None or self.single:
             return self
         matrix, chosen = (None if part is None else part[rows] for part in (self.matrix, self.chosen))
         return replace(self, matrix=matrix, chosen=chosen)
@@ -85,17 +93,21 @@ def open_table(name: str, policy: Policy, log: Log, rows: int) -> Table:
                 f"policy {name!r}: its table has the state column {partial[0]!r} and lacks {lacking[0]!r}",
                 hint="give every state column as a key, or none and one row per log row.",
             )
-        if size != rows:
+        if size not in (1, rows):
             raise PodiumError(
                 f"policy {name!r}: its table has {count(size, 'row')}; the log has {count(rows, 'row')}",
-                hint=f"give one row per log row in the same order, or key it by {', '.join(log.state_columns)}.",
+                hint=f"give one row per log row in the same order, a single row for all, or key it by "
+                f"{', '.join(log.state_columns)}.",
             )
+    single = size == 1 < rows and place is None
     if list(columns) == [log.header("action")]:
-        return Table(place, chosen=owned(columns[log.header("action")]))
+        return Table(place, chosen=owned(columns[log.header("action")]), single=single)
     labels, matrix = read_cells(name, columns, log, policy.proxy)
-    if not policy.proxy:
+    if single and not policy.proxy:
+        matrix = np.array([list(normalized(dict(zip(labels, matrix[0], strict=True)), f"policy {name!r}").values())])
+    elif not policy.proxy:
         check_sums(f"policy {name!r}: the sum of a row of its table", matrix, labels)
-    return Table(place, labels, matrix, proxy=policy.proxy)
+    return Table(place, labels, matrix, proxy=policy.proxy, single=single)
 
 
 def places(name: str, keys: Sequence[Column], cells: Sequence[Column]) -> dict[Any, int]:
@@ -127,6 +139,8 @@ def index_as_column(name: str, table: Any, log: Log) -> Any:
 
 
 def read_mapping(name: str, table: Mapping[Any, Any], log: Log, proxy: bool) -> Draft:
+    if is_shares(table, log):
+        return read_shares(name, Policy(table), log)
     answers = [as_mapping(table.get(label, MISSING)) for label in log.state_labels]
     refuse_rows(
         f"policy {name!r}",

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
 from podium.data.log import Log
 from podium.policies import align
+from podium.policies.drafts import Policy
 from podium.policies.forms import draft_policy
+from podium.policies.shares import refuse_unshared, shares_in
 from podium.policies.specs import load_object
 from podium.propensities.estimated import estimate_propensities
 from podium.propensities.loggers import Loggers, mixed
@@ -21,6 +25,11 @@ def read_behavior(log: Log, behavior: Any, seed: int) -> tuple[dict[str, Any], F
     """The fields of a log that its behavior policy sets, and the probabilities of the logged actions to be checked."""
     if isinstance(behavior, Loggers):
         return mixed(log, behavior), None
+    if behavior is None:
+        shares = shares_in(log)
+        if shares is None:
+            return {}, None
+        behavior = Policy(shares, kind="shares")
     estimated = None
     asked = isinstance(behavior, str) and behavior.partition(":")[0] == "estimate"
     if asked or hasattr(behavior, "belief"):
@@ -34,11 +43,15 @@ def read_behavior(log: Log, behavior: Any, seed: int) -> tuple[dict[str, Any], F
     draft = draft_policy("behavior", behavior, log)
     log = log.with_actions(draft.labels)
     policy = align("behavior", draft, log)
+    if draft.kind == "shares" and policy.matrix is not None:
+        counts = np.bincount(log.action_codes, minlength=log.n_actions)
+        refuse_unshared(*(dict(zip(log.action_space, x, strict=True)) for x in (policy.matrix[0], counts)))
     fields = {
         "action_space": log.action_space,
         "behavior": policy.full(log.n_actions) if policy.has_full else None,
         "estimated": estimated or log.estimated,
         "logged_by": "",
+        "shares": draft.kind == "shares",
     }
     return fields, policy.logged
 

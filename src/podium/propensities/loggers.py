@@ -81,7 +81,7 @@ def mixed(log: Log, loggers: Loggers) -> dict[str, Any]:
     known = "propensities" if full is None else "the full behaviour policy"
     many = count(len(labels), "logger")
     shared = f"{known}, balanced over {many}" if loggers.balanced else f"{known}, of {many} each on its own rows"
-    return fields | changes | {"logged_by": shared}
+    return fields | changes | {"logged_by": shared, "shares": False}
 
 
 def who_acted(log: Log, loggers: Loggers) -> tuple[list[Any], Codes]:

@@ -21,6 +21,7 @@ def ranking_csv(result: Mapping[str, Any]) -> str:
 
 def pairs_csv(result: Mapping[str, Any]) -> str:
     keys = ["a", "b", "verdict", "difference", "low", "high", "p_better", "p_adjusted", "path"]
+    keys += ["adjusted_low", "adjusted_high", "adjusted_level"]
     rows = [[*(p[k] for k in keys), " ".join(p["reasons"])] for p in result["pairs"]]
     return csv_text([*keys, "reasons"], rows, end=END)
 

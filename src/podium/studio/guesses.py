@@ -159,7 +159,12 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
     for role, test in TESTS.items():
         header = next((h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f)), None)
         if header is not None:
+            parts_alone = bool(free[header].parts) and not free[header].first
             give(header, role, "by its name")
+            if role == "propensity" and parts_alone:  # that of the logged action may stand in a column of its own
+                named = (h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f))
+                for header in list(named)[:1]:
+                    give(header, role, "by its name, beside propensity:<action>")
     taken = {role for role, _ in found.values()}
     if "action" not in taken:
         labels = [f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW]

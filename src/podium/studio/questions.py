@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from podium.data.roles import behavior_prefixes
+
 ROLES = {
     "state": "State: what was known before acting",
     "action": "Action: what was done",
@@ -99,8 +101,8 @@ class Question:
         """The state columns that podium would pick by itself."""
         taken = set(filter(None, named.values()))
         taken |= {role for role in ALWAYS if named[role] is None}
-        behavior = (named["propensity"] or "propensity") + ":"
-        return [h for h in self.headers if h not in taken and not h.startswith(("pi_", behavior))]
+        others = ("pi_", *behavior_prefixes(named["propensity"]))
+        return [h for h in self.headers if h not in taken and not h.startswith(others)]
 
     def deciding(self) -> dict[str, Any]:
         """The arguments of `compare` that differ from its defaults."""

@@ -132,7 +132,7 @@ class Studio:
     def keep_answer(self, workspace: Workspace, job: Job) -> None:
         result, told = job.output("result.json"), job.output("answer.json")
         number = 1 + max((a.number for a in workspace.answers), default=0)
-        answer = Answer(number, workspace.asked or workspace.question, result, told["headline"], job.folder)
+        answer = Answer(number, workspace.asked or workspace.question, result, told, job.folder)
         workspace.keep(answer, self.limits.answers)
 
 

@@ -100,6 +100,15 @@ def in_studio(hint: str) -> str:
     return next((words for word, words in HINTS.items() if word in hint), hint)
 
 
+def in_page(fact: str) -> str:
+    """A warning or a reason whose remedy speaks of the page and not of the command."""
+    from podium.data.facts import Fact
+
+    if isinstance(fact, Fact) and "remedy" in fact.fields and "column" in fact.fields:
+        fact = Fact(fact.code, **{**fact.fields, "remedy": "choose 'Leave out' for it in the step Columns"})
+    return fact.replace("(--state)", "(in the step Columns)")
+
+
 def write(folder: Path, name: str, content: Any) -> None:
     text = (
         content if isinstance(content, str) else json.dumps(content, allow_nan=False, ensure_ascii=False, default=str)
@@ -137,8 +146,11 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
 
 def check(task: dict[str, Any], folder: Path) -> None:
     """The log as podium reads it with these roles."""
-    from podium.comparison.analysis import log_warnings
+    from podium.comparison.diagnostics import warnings_of
     from podium.data.read import read_log
+    from podium.data.roles import describe_states
+    from podium.estimates.evaluate import rows_of
+    from podium.estimates.options import Options
 
     tell(stage="Checking the log")
     log = read_log(task["path"], **task["reading"])
@@ -150,7 +162,8 @@ def check(task: dict[str, Any], folder: Path) -> None:
             **log.to_dict(),
             "text": repr(log),
             "labels": [str(a) for a in log.action_space[:1000]],
-            "warnings": list(log_warnings(log)),
+            "state": describe_states(log),
+            "warnings": [in_page(w) for w in warnings_of(rows_of(log, {"uniform": "uniform"}, Options()))],
         },
     )
 
@@ -171,6 +184,7 @@ def refuse_long_labels(labels: list[str], most: int) -> None:
 def compare(task: dict[str, Any], folder: Path) -> None:
     """The answer: its JSON, its sentence, its report."""
     import podium
+    from podium.data.roles import describe_states
     from podium.outputs.report import headline, page
 
     tell(stage="Reading the log")
@@ -181,7 +195,14 @@ def compare(task: dict[str, Any], folder: Path) -> None:
     tell(stage="Writing the report")
     write(folder, "report.html", page(result, command=task["command"], source=task["shown"]))
     write(folder, "result.json", result.to_dict())
-    write(folder, "answer.json", {"headline": headline(result), "header": result.header()})
+    told = {
+        "headline": headline(result),
+        "state": describe_states(log),
+        "adjustment": result.adjustment if result.adjusts else "",
+        "warnings": [in_page(w) for w in result.warnings],
+        "reasons": sorted({in_page(r) for p in result.pairs for r in p.reasons}),
+    }
+    write(folder, "answer.json", told)
 
 
 TASKS = {"inspect": inspect, "check": check, "compare": compare}

@@ -20,12 +20,12 @@ from podium.studio.questions import Question
 
 @dataclass
 class Answer:
-    """One finished comparison: what was asked, its JSON, and the folder that holds its report."""
+    """One finished comparison: what was asked, its JSON, what its page says, and the folder that holds its report."""
 
     number: int
     question: Question
     result: Mapping[str, Any]
-    headline: str
+    told: Mapping[str, Any]  # headline, state columns, warnings, reasons
     folder: Path
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from podium.data.columns import Floats
 from podium.data.facts import Fact
+from podium.data.scales import unit_of
 from podium.estimates.moments import GroupSums
 from podium.estimates.results import FEW, TIE, MethodResult
 from podium.outputs.display import share
@@ -89,6 +90,7 @@ def pieces_of(main: MethodResult) -> GroupSums:
 def bootstrap_t(main: MethodResult, seed: int) -> Floats:
     """(P, B) |t*| of resampled pieces (rows, units, or buckets of them), studentised draw by draw."""
     sums = pieces_of(main)
+    sums = GroupSums(sums.sizes, sums.sums / unit_of(float(np.abs(sums.sums).max())))  # t is the same in every unit
     pieces, policies = sums.sums.shape
     i, j = pair_indices(policies)
     mean = sums.sums.sum(axis=0) / sums.sizes.sum()

@@ -18,7 +18,7 @@ import numpy as np
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.errors import BaselineRefused
 from podium.data.facts import Fact
-from podium.data.log import Log
+from podium.data.scales import spread_of
 from podium.engines.parts import Part
 from podium.engines.rows import Rows
 from podium.estimates.applied import folds_of
@@ -31,6 +31,7 @@ from podium.estimates.results import MethodResult, without_noise
 from podium.verdicts.gated import policy_products
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
+from podium.verdicts.thin import thin
 from podium.verdicts.unseen_weight import REWARDS_UNSEEN, Weights
 
 NAME = "doubly robust"
@@ -59,8 +60,9 @@ class Surface:
         scale = np.where(spread > 1e-12 * np.maximum(np.abs(centre), 1e-300), spread, np.inf)
         fold, folds = assign_folds(log, np.arange(len(log)), [seed, 6])
         x = with_level((raw - centre) / scale)
-        fits = [fit_surface(x[fold != k], log, np.flatnonzero(fold != k), per_action) for k in range(folds)]
-        fits.append(fit_surface(x, log, np.arange(len(log)), per_action))
+        parts = [fold != k for k in range(folds)] + [fold >= 0]
+        actions = log.n_actions if per_action else 0
+        fits = [fit_surface(x[part], log.rewards[part], log.action_codes[part], actions) for part in parts]
         return cls(encoder, centre, scale, np.array(fits), rows.numbers, fold)
 
     def on(self, part: Part, kept: Codes) -> BaselineRows:
@@ -80,13 +82,13 @@ def with_level(x: Floats) -> Floats:
     return np.hstack([np.ones((len(x), 1)), x])
 
 
-def fit_surface(x: Floats, log: Log, rows: Codes, per_action: bool) -> Floats:
-    """(A, d + 1) coefficients: ridge regression of all rewards, then of what it leaves, action by action."""
-    rewards, actions = log.rewards[rows], log.action_codes[rows]
+def fit_surface(x: Floats, rewards: Floats, actions: Codes, n_actions: int) -> Floats:
+    """(A, d + 1) coefficients: ridge regression of all rewards, then of what it leaves, action by action; (1, d + 1)
+    with `n_actions` 0, where the action does not matter."""
     shared = ridge(x, rewards, 1.0, level_free=True)
-    if not per_action:
+    if not n_actions:
         return shared[None]
-    found = np.tile(shared, (log.n_actions, 1))
+    found = np.tile(shared, (n_actions, 1))
     residual = rewards - x @ shared
     own = x if x.shape[1] <= MOST_FEATURES else x[:, :1]
     for a in np.unique(actions):
@@ -121,8 +123,12 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
     policies, sample = rows.policies, rows.sample
     i, j = pair_indices(len(policies))
     empirical = result.std_error[i, j]
-    spread = float(sample.rewards.std())
-    silent: list[str] = [""] * len(i)
+    spread = spread_of(sample.rewards)
+    logged = np.stack([p.logged for p in policies])
+    units = None if sample.units is None else factorize(sample.units)[0]
+    silent = thin(sample.rewards, logged, units, (i, j), share=len(rows) / len(sample))
+    same = [bool((logged[a] == logged[b]).all()) for a, b in zip(i, j, strict=True)]
+    silent = [Fact("same policies") if one else reason for one, reason in zip(same, silent, strict=True)]
     notes: list[Fact] = []
     assumes, weights = DRE.assumes, result.weights
     if sample.behavior is not None and all(p.has_full for p in policies):
@@ -131,7 +137,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
         seen = Weights(policies.names, weights.rows, weights.total, weights.squares, weights.largest)
         floor = spread * seen.errors(i, j)
         doubts = [seen.doubts[a] or seen.doubts[b] for a, b in zip(i, j, strict=True)]
-        silent = [Fact("DRE claims too much", why=doubt) if doubt else "" for doubt in doubts]
+        silent = [s or (Fact("DRE claims too much", why=d) if d else "") for s, d in zip(silent, doubts, strict=True)]
         notes.append(Fact("errors from weights"))
         assumes += f"; {REWARDS_UNSEEN}"
     size = np.zeros(len(i)) if method.size is None else method.size[i] + method.size[j]

@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.log import Log
+from podium.data.scales import near_one
 from podium.policies import PolicySet
 from podium.verdicts.pairs import pair_indices
 
@@ -88,8 +89,8 @@ class Evidence:
         )  # fmt: skip
 
 
-def gather(log: Log, policies: PolicySet) -> Evidence:
-    """The arrays of a log and its policies, each of which must be known at every action."""
+def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
+    """The arrays of a log and its policies, each of which must be known at every action; rewards in a given unit."""
     columns = log.state_columns.values()
     numeric = [c.astype(np.float64) for c in columns if c.dtype.kind in "iufb"]
     texts = [factorize(c)[0] for c in columns if c.dtype.kind not in "iufb"]
@@ -99,7 +100,7 @@ def gather(log: Log, policies: PolicySet) -> Evidence:
         texts=np.column_stack(texts) if texts else np.zeros((rows, 0), dtype=np.int64),
         states=log.state_codes,
         actions=log.action_codes,
-        rewards=log.rewards,
+        rewards=log.rewards / unit,
         policies=np.stack([p.full(log.n_actions) for p in policies]),
         propensities=log.propensities,
         behavior=log.behavior,
@@ -117,6 +118,7 @@ def coordinates(actions: Sequence[Any]) -> Floats | None:
 
 def standard_columns(x: Floats) -> Floats:
     """Columns of mean 0 and sd 1; one that varies by rounding noise alone becomes 0."""
+    x = near_one(x)
     spread = x.std(axis=0)
     varies = spread > NOISE * np.abs(x).max(axis=0)
     return np.where(varies, x - x.mean(axis=0), 0.0) / np.where(varies, spread, 1.0)

@@ -37,11 +37,9 @@ class Block:
     @classmethod
     def of(cls, kernels: Kernels, rows: Codes) -> Block:
         parts = kernels.rows(rows)
-        u = kernels.row_features(rows)
-        k = kernels.n_policy_features
-        parts.append(("policies", u[:, :k] @ u[:, :k].T))
-        if u.shape[1] > k:
-            parts.append(("logger", u[:, k:] @ u[:, k:].T))
+        logger = kernels.row_features(rows)[:, kernels.n_policy_features :]
+        if logger.shape[1]:
+            parts.append(("logger", logger @ logger.T))
         stack = np.stack([matrix for _, matrix in parts])
         return cls(tuple(name for name, _ in parts), stack.reshape(len(parts), -1), kernels.y[rows])
 

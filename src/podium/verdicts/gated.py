@@ -7,7 +7,8 @@ for LDE, and x_n = (r_n - b_n) g_n / p_n on all rows for DRE. C_j sums x over st
 
 H is what the KNOWN policies imply and the log may not have seen yet: mean_n A sum_a g^2 for LDE (sigma = sd(r - b)),
 mean_n sum_a g^2 / B for DRE (sigma = sd(r)). P(better) = T_nu(D / se) with nu from the kurtosis of C.
-LDE is taken only if N >= 50, the logger does not seem to seek reward (|T_p|), and LDE and DRE agree (|z_b| <= 2).
+LDE is taken only if N >= 50, good actions were not logged more often than others (|T_p|), and LDE and DRE agree
+(|z_b| <= 2).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.facts import Fact
-from podium.data.log import Log
+from podium.data.log import AGREE, Log
 from podium.estimates.estimators import DRE, LDE, Estimator, weight_gap
 from podium.estimates.learned import neighbour_means
 from podium.estimates.moments import Moments, merge
@@ -36,6 +37,20 @@ FEW_ROWS = 50  # below this LDE is not trusted
 ALARM = 3.0  # |T_p| above this: the logger seems to seek reward
 ALARM_ESTIMATED = 2.0  # the same where each action's share of the rows stands for its probability
 DISAGREE = 2.0  # |z_b| above this: LDE and DRE disagree
+LACKING = {  # what is known of the logger -> what DRE lacks, and the remedy
+    "none": (
+        "the log has no propensities",
+        'log them, or name the behavior policy with --behavior, such as "shares:a=.4,b=.6"',
+    ),
+    "logged": (
+        "only the logged actions' propensities are known",
+        "log propensity:<action> for every action, or name the behavior policy with --behavior",
+    ),
+    "full": (
+        "some policies are known only at the logged actions",
+        "give every policy in full, in columns pi_<name>:<action> or as a function of the state",
+    ),
+}
 BLOCK = 1 << 14
 CELLS = 1 << 22  # probabilities held at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -79,8 +94,22 @@ class Gates:
         gap = rewards - self.baseline
         return np.where(np.abs(gap) <= ROUNDING * np.abs(rewards).max(), 0.0, gap)
 
-    @cached_property
+    @property
     def t_p(self) -> float:
+        """How much the logger seems to seek reward: `preference`, or 0 for a logger that does not look at the state.
+
+        Such a logger may well take the best action most often, but it cannot choose it where it pays.
+        """
+        return 0.0 if self.fixed else self.preference
+
+    @cached_property
+    def fixed(self) -> bool:
+        """Whether the behavior policy is known and the same in every row."""
+        behavior = self.log.behavior
+        return behavior is not None and bool((np.ptp(behavior, axis=0) <= AGREE).all())
+
+    @cached_property
+    def preference(self) -> float:
         """t statistic of the correlation of log p and r - b: large where good actions were logged more often."""
         if self.log.propensities is not None:
             log_p = np.log(self.log.propensities)
@@ -159,27 +188,25 @@ class Gates:
         )
 
 
-def is_alarm(gates: Gates) -> bool:
-    """Whether the logger seems to seek reward."""
-    return abs(gates.t_p) > (ALARM if gates.knows != "none" else ALARM_ESTIMATED)
+def is_alarm(gates: Gates, statistic: float) -> bool:
+    """Whether good actions were logged more often than others, by T_p or by the preference behind it."""
+    return abs(statistic) > (ALARM if gates.knows != "none" else ALARM_ESTIMATED)
 
 
-def lacking(gates: Gates) -> str:
-    """What keeps DRE from being judged with its design error."""
-    if gates.knows == "none":
-        return "the log has no propensities"
-    if gates.knows == "logged":
-        return "only the logged actions' propensities are known"
-    return "some policies are known only at the logged actions"
+def lacking(gates: Gates) -> dict[str, str]:
+    """What keeps DRE from being judged with its design error, and what to do about it."""
+    lacks, remedy = LACKING["full" if gates.knows == "estimated" else gates.knows]
+    return {"lacks": lacks, "remedy": remedy}
 
 
 def gated(gates: Gates) -> Judgement:
     """The gated verdict of every pair."""
     policies = gates.policies
-    alarm = is_alarm(gates)
+    alarm = is_alarm(gates, gates.t_p)
     i, _ = pair_indices(len(policies))
     lde = gates.lde
-    use_lde = np.full(len(i), lde.rows >= FEW_ROWS and not alarm) & (np.abs(gates.z_b) <= DISAGREE)
+    trusted = lde.rows >= FEW_ROWS and not is_alarm(gates, gates.preference)
+    use_lde = np.full(len(i), trusted) & (np.abs(gates.z_b) <= DISAGREE)
     dre = None if use_lde.all() else gates.dre
     other = lde if dre is None else dre
     known = np.zeros(len(i), dtype=bool) if dre is None else np.isfinite(dre.design)
@@ -230,12 +257,13 @@ def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str
     """Why no claim may be made of a pair; nothing if one may."""
     if lde_taken or dre_known:
         return ""
-    lacks = lacking(gates)
-    if is_alarm(gates):
-        return Fact("logger seeks reward", t_p=gates.t_p, lacks=lacks)
+    if is_alarm(gates, gates.t_p):
+        return Fact("logger seeks reward", t_p=gates.t_p, **lacking(gates))
+    if is_alarm(gates, gates.preference):
+        return Fact("uneven shares", **lacking(gates))
     if rows < FEW_ROWS:
-        return Fact("few distinct rows", least=FEW_ROWS, lacks=lacks)
-    return Fact("LDE and DRE disagree", lacks=lacks)
+        return Fact("few distinct rows", least=FEW_ROWS, **lacking(gates))
+    return Fact("LDE and DRE disagree", **lacking(gates))
 
 
 def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) -> tuple[Floats, Floats, Floats]:

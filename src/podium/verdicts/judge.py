@@ -9,6 +9,7 @@ import numpy as np
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
 from podium.data.log import Log
+from podium.data.scales import unit_of
 from podium.estimates.results import MethodResult
 from podium.policies import PolicySet
 from podium.propensities.belief import HIDDEN
@@ -61,10 +62,17 @@ def judge(log: Log, policies: PolicySet, procedure: str) -> Judgement:
     those that a believable estimate confirms by DRE.
     """
     if log.estimated is not None:
-        used = procedure == "posterior" and log.estimated.belief.verdict == "believable"
-        plain = log.taken_as_known() if used else log.without_estimate()
-        return silence_seekers(judge(plain, policies, procedure), Gates(log, policies), used)
+        plain = as_judged(log, procedure)
+        return silence_seekers(judge(plain, policies, procedure), Gates(log, policies), plain.propensities is not None)
     return by_posterior(log, policies) if procedure == "posterior" else gated(Gates(log, policies))
+
+
+def as_judged(log: Log, procedure: str) -> Log:
+    """The log with the propensities that a procedure goes by: estimated ones count as known if it believes them."""
+    if log.estimated is None:
+        return log
+    believed = procedure == "posterior" and log.estimated.belief.verdict == "believable"
+    return log.taken_as_known() if believed else log.without_estimate()
 
 
 def by_terms(knows: str, policies: PolicySet, main: MethodResult, units: float, procedure: str, seed: int) -> Judgement:
@@ -110,7 +118,8 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
     gates = Gates(log, policies)
     alarm = abs(gates.t_p) > ALARM
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
-        result = posterior(gather(log, policies), alarm)
+        unit = unit_of(float(np.ptp(log.rewards)))  # rewards whose squares no float can hold are scaled
+        result = posterior(gather(log, policies, unit), alarm)
     notes: tuple[Fact, ...] = ()
     if log.propensities is None:
         notes = (Fact("no propensities"),)
@@ -118,19 +127,19 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
         notes = (Fact("propensities at logged actions"),)
     return Judgement(
         procedure="posterior",
-        difference=result.difference,
-        std_error=np.sqrt(result.variance),
+        difference=unit * result.difference,
+        std_error=unit * np.sqrt(result.variance),
         freedom=result.freedom,
         path=("posterior",) * len(result.difference),
         silent=result.reasons,
-        values=result.values,
+        values=unit * result.values,
+        mixture=None if result.mixture is None else result.mixture.scaled(unit),
         learned=result.learned,
         assumes="what the log shows of states and actions holds for those it does not show",
         notes=notes,
         rows=len(log),
         t_p=gates.t_p,
         alarm=alarm,
-        steady_variance=gates.lde.std_error**2,
-        influence=result.influence,
+        influence=unit * result.influence,
         logger=gates,
     )

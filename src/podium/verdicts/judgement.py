@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Floats
+from podium.verdicts.mixture import Mixture
 
 NOISE = 1e-9  # standard errors
 
@@ -39,8 +41,9 @@ class LoggerCheck(Protocol):
 class Judgement:
     """The differences V(i) - V(j) of all P pairs i < j in units of reward, each with its uncertainty.
 
-    A difference is a t distribution with `freedom` degrees around `difference`, scaled by `std_error`; where a
-    procedure resamples, `reference` holds its draws of |t| instead. A pair with a reason in `silent` gets no claim.
+    A difference is a t distribution with `freedom` degrees around `difference`, scaled by `std_error`, or a `mixture`
+    of such; where a procedure resamples, `reference` holds its draws of |t| instead. A pair with a reason in `silent`
+    gets no claim.
 
     Attributes
     ----------
@@ -50,14 +53,15 @@ class Judgement:
     silent : (P,) why no claim may be made of a pair; "" where one may
     values : (K,) estimates of the policies that go with the differences
     reference : (P, B) draws of |t| under no difference, or None for the t distribution
+    mixture : the distributions of all differences, where they are mixtures with this mean and standard error
     learned : (P,) how far a posterior mean is shrunk towards 0, as a factor; the end of an interval that is far from 0,
         and thresholds beyond the mean, undo it, so that large differences are not missed
     assumes : what must hold for the probabilities to be right
     notes : sentences on what was missing or noticed
+    every_row : (P,) which pairs are judged by every row of a log whose sample judges the others; None if none is
     rows : that the errors rest on; 0 for those of the log
     t_p, alarm : how strongly rewards and the probabilities of actions go together, and whether that is too much
     empirical : (P,) standard errors that the rows show, where floors were added to them
-    steady_variance : (P,) a variance that depends little on the rewards, for planning
     influence : (N, K) how much each value falls without a row
     logger : what is known of the logger, for the trust panel
     """
@@ -70,14 +74,15 @@ class Judgement:
     silent: tuple[str, ...]
     values: Floats
     reference: Floats | None = None
+    mixture: Mixture | None = None
     learned: Floats | None = None
     assumes: str = ""
     notes: tuple[str, ...] = ()
+    every_row: NDArray[np.bool_] | None = None
     rows: int = 0
     t_p: float = 0.0
     alarm: bool = False
     empirical: Floats | None = None
-    steady_variance: Floats | None = None
     influence: Floats | None = None
     logger: LoggerCheck | None = None
 
@@ -92,37 +97,77 @@ class Judgement:
         nothing = np.abs(self.difference) <= NOISE * self.std_error
         return replace(self, difference=np.where(nothing, 0.0, self.difference))
 
+    def with_errors(self, std_error: Floats) -> Judgement:
+        """The same with other, larger standard errors."""
+        mixture = self.mixture
+        if mixture is not None:
+            known = np.isfinite(std_error) & np.isfinite(self.std_error)
+            mixture = mixture.widened(np.where(known, np.maximum(std_error**2 - self.std_error**2, 0.0), 0.0))
+        return replace(self, std_error=std_error, mixture=mixture, empirical=self.std_error)
+
+    def with_pairs_of(self, other: Judgement, chosen: NDArray[np.bool_]) -> Judgement:
+        """The same with what another judgement, of t distributions, says of the chosen pairs."""
+
+        def pick(mine: Floats | None, others: Floats | None) -> Floats | None:
+            return None if mine is None else np.where(chosen, 1.0 if others is None else others, mine)
+
+        def words(mine: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+            return tuple(b if c else a for a, b, c in zip(mine, others, chosen, strict=True))
+
+        difference, std_error = (
+            np.where(chosen, b, a) for a, b in ((self.difference, other.difference), (self.std_error, other.std_error))
+        )
+        freedom = np.where(chosen, other.freedom, self.freedom)
+        mixture = self.mixture
+        if mixture is not None:
+            means, scales = np.where(chosen, difference, mixture.means), np.where(chosen, std_error, mixture.scales)
+            mixture = Mixture(mixture.weights, means, scales, freedom)
+        return replace(
+            self, difference=difference, std_error=std_error, freedom=freedom, mixture=mixture,
+            path=words(self.path, other.path), silent=words(self.silent, other.silent),
+            learned=pick(self.learned, None), empirical=pick(self.empirical, other.empirical), every_row=chosen,
+        )  # fmt: skip
+
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
-        gap: Floats = self.difference - threshold
+        limit: Floats = np.full_like(self.difference, threshold)
         if self.learned is not None:
             side = np.sign(self.difference)
-            beyond = np.minimum(0.0, side * (self.difference - self.learned * threshold))
-            gap = np.where(side * gap < 0, side * beyond, gap)
+            beyond = side * np.maximum(side * self.difference, side * self.learned * threshold)
+            limit = np.where(side * (self.difference - threshold) < 0, beyond, limit)
         with np.errstate(over="ignore"):  # a threshold far beyond all rewards
-            z = np.divide(gap, self.std_error, out=np.zeros_like(gap), where=self.usable)
+            z = np.divide(self.difference - limit, self.std_error, out=np.zeros_like(limit), where=self.usable)
         if self.reference is not None:
             above = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
             one_sided = (1 + above) / (1 + self.reference.shape[1]) / 2
             return np.where(self.usable, np.where(z > 0, 1 - one_sided, np.where(z < 0, one_sided, 0.5)), 0.5)
         from scipy.special import stdtr
 
-        return np.where(self.usable, stdtr(self.freedom, z), 0.5)
+        above = stdtr(self.freedom, z) if self.mixture is None else 1 - self.mixture.below(limit)
+        return np.where(self.usable & ((self.difference != 0) | (limit != 0)), above, 0.5)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Central intervals; nan where nothing is known."""
-        from scipy.special import stdtrit
-
-        reach: Floats = np.asarray(
-            stdtrit(self.freedom, (1 + level) / 2) if self.reference is None else critical(self.reference, level),
-            dtype=np.float64,
-        )
-        half = np.where(self.usable, reach * self.std_error, np.nan)
-        low, high = self.difference - half, self.difference + half
+    def interval(self, level: float | Floats) -> tuple[Floats, Floats]:
+        """Central intervals at one level, or (P,) levels; nan where nothing is known."""
+        level = np.broadcast_to(level, self.difference.shape)
+        if self.mixture is not None:
+            low, high = (self.mixture.quantile(q) for q in ((1 - level) / 2, (1 + level) / 2))
+            low, high = np.where(self.usable, low, np.nan), np.where(self.usable, high, np.nan)
+        else:
+            half = np.where(self.usable, self.reach(level) * self.std_error, np.nan)
+            low, high = self.difference - half, self.difference + half
         if self.learned is None:
             return low, high
         up = self.difference >= 0
         return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
+
+    def reach(self, level: Floats) -> Floats:
+        """(P,) half the widths of intervals, in standard errors."""
+        if self.reference is not None:
+            levels, places = np.unique(level, return_inverse=True)
+            return np.array([critical(self.reference, float(x)) for x in levels])[places, np.arange(len(level))]
+        from scipy.special import stdtrit
+
+        return np.asarray(stdtrit(self.freedom, (1 + level) / 2), dtype=np.float64)
 
 
 def critical(reference: Floats, level: float) -> Floats:

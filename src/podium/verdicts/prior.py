@@ -3,10 +3,13 @@
 The parts, in units of the sd of the rewards; states are standardised, D = squared distance / number of columns:
 
     shared      const, linear, exp(-D/2), exp(-D/.18): the state matters whatever the action (no effect on differences)
-    covariate   agreement h_k(s) = sum_a B pi_k and habits log B(.|s): loggers that follow the state
+    covariate   habits log B(.|s): loggers that follow the state
     action      1[a = a'] (or smooth action kernels) times (const, linear, exp(-D/2))
     cell        1[s = s', a = a'],  unit 1[u = u'],  noise
-    features    pi_k(a|s) - 1/A over its rms, k = 1..K, and log B(a|s): linear in what policies and logger prefer
+    features    pi_k(a|s) - 1/A over its rms, and log B(a|s): linear in what policies and logger prefer
+
+Of the policy features, only those of the two policies of a pair enter the posterior of their difference (see `block`),
+and none enters the fit: what is said of a pair does not depend on the other policies.
 
 A shared part that no two rows have in common is noise under another name, yet would drop out of every difference:
 `split` counts its variance in the cell part too, as far as rows are not alike.
@@ -54,8 +57,11 @@ class Kernels:
             parts.append("unit")
         return [*parts, "cell", "noise"]
 
-    def rows(self, rows: Codes) -> Components:
-        """Every part but the features as an (n, n) matrix over some rows, in the order of `names`."""
+    def rows(self, rows: Codes, split: bool = True) -> Components:
+        """Every part but the features as an (n, n) matrix over some rows, in the order of `names`.
+
+        With `split`, parts that are counted in the cell part too hold their share of it.
+        """
         e = self.evidence
         s, a = e.states[rows], e.actions[rows]
         state = {name: k[np.ix_(s, s)] for name, k in self.state}
@@ -67,7 +73,8 @@ class Kernels:
         if e.units is not None:
             parts.append(("unit", (e.units[rows][:, None] == e.units[rows]).astype(float)))
         cell = ((s[:, None] == s) & (a[:, None] == a)).astype(float)
-        parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
+        if split:
+            parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
         return [*parts, ("cell", cell), ("noise", np.eye(len(rows)))]
 
     def row_features(self, rows: Codes) -> Floats:
@@ -83,10 +90,10 @@ class Kernels:
         )
         return total
 
-    def apply(self, theta: dict[str, float], x: Floats) -> Floats:
-        """The action parts of the prior covariance as an operator on (S, A, c) arrays."""
+    def apply(self, theta: dict[str, float], x: Floats, cell: float) -> Floats:
+        """The action parts of the prior covariance as an operator on (S, A, c) arrays, with cells of this variance."""
         s, a, c = x.shape
-        total = self.cell(theta) * x
+        total = cell * x
         for name, k in self.action:
             part = (self.mixed_state(theta, name) @ x.reshape(s, a * c)).reshape(s, a, c)
             total += part if k is None else np.einsum("ab,sbc->sac", k, part, optimize=True)
@@ -132,12 +139,10 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
 
     centred = e.policies - 1 / e.n_actions
     size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
-    features = [np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(e.n_policies)]
+    features = [np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(2)]
     covariates: Components = []
     logger = logging_feature(e)
     if e.behavior is not None:
-        agreement = np.einsum("na,kna->nk", e.behavior, e.policies)
-        covariates.append(("agreement", unit_diagonal(standard_columns(agreement))))
         habits = np.log(np.maximum(e.behavior, 1e-12))
         habits = habits - habits.mean(axis=1, keepdims=True)
         covariates.append(("habits", unit_diagonal(habits - habits.mean(axis=0))))
@@ -180,7 +185,7 @@ def prior_scales(kernels: Kernels) -> tuple[dict[str, float], dict[str, float]]:
     e = kernels.evidence
     cells = e.states * e.n_actions + e.actions
     distinct = len(np.unique(cells)) >= DISTINCT * e.rows
-    centre = dict.fromkeys([*kernels.names, "policies", "logger"], 0.1)
+    centre = dict.fromkeys([*kernels.names, "logger"], 0.1)
     width = dict.fromkeys(centre, 2.0)
     centre["shared const"], width["shared const"] = 1.0, 0.5
     for name, _ in kernels.covariates:

@@ -20,6 +20,7 @@ import numpy as np
 from podium.data.columns import Codes, Floats
 from podium.data.facts import Fact
 from podium.data.log import Log
+from podium.data.scales import spread_of
 from podium.policies import PolicySet
 from podium.verdicts.pairs import pair_indices
 
@@ -89,4 +90,4 @@ def unseen_errors(log: Log, policies: PolicySet) -> Floats:
     if not len(unseen) or policies.proxies or len(means) < len(policies):
         return np.zeros(len(i))
     played = np.array(means)
-    return np.asarray(REACH * float(log.rewards.std()) * np.linalg.norm(played[i] - played[j], axis=1))
+    return np.asarray(REACH * spread_of(log.rewards) * np.linalg.norm(played[i] - played[j], axis=1))

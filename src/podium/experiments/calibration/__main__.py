@@ -1,5 +1,6 @@
 """python -m podium.calibration"""
 
 from podium.experiments.calibration.bench import main
+from podium.experiments.runner import run_bench
 
-main()
+run_bench(main)

@@ -19,6 +19,7 @@ from podium.comparison.compare import compare
 from podium.data.columns import Floats
 from podium.experiments.calibration.trials import POLICIES, one_thread, said
 from podium.experiments.calibration.worlds import Draw, confounded_world, forget, smooth_world, softmax
+from podium.experiments.runner import run_bench
 from podium.propensities.estimated import estimate_propensities
 from podium.verdicts.pairs import pair_indices
 
@@ -121,4 +122,4 @@ def main(arguments: Any = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_bench(main)

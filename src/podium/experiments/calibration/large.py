@@ -31,6 +31,7 @@ from podium.experiments.calibration.long_logs import EVERY_SIZE, HELD_OUT, HIDDE
 from podium.experiments.calibration.tables import cells, reliability, show_bin
 from podium.experiments.calibration.trials import LEVEL, POLICIES, Trial, pool_of
 from podium.experiments.calibration.worlds import Draw, forget
+from podium.experiments.runner import run_bench
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.multiplicity import benjamini_hochberg, two_sided
@@ -323,4 +324,4 @@ def main(arguments: Any = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_bench(main)

@@ -90,11 +90,17 @@ def spread(rng: Generator, raw: Floats, rewards: Floats, width: float = 0.25) ->
 
     As in the paper's Example 1: pi = (1 - beta) raw + beta best (or worst), here with a value drawn uniformly.
     """
+    span = rewards.max(axis=1).mean() - rewards.min(axis=1).mean()
+    have = np.einsum("ksa,sa->k", raw, rewards) / len(rewards)
+    return mix_to(raw, rewards, have.mean() + (rng.random(len(raw)) - 0.5) * width * span)
+
+
+def mix_to(raw: Floats, rewards: Floats, target: Floats) -> Floats:
+    """Policies mixed with the best or the worst one, so that their values are those of `target` (K,)."""
     best = one_hot(rewards.argmax(axis=1), rewards.shape[1])
     worst = one_hot(rewards.argmin(axis=1), rewards.shape[1])
     top, bottom = rewards.max(axis=1).mean(), rewards.min(axis=1).mean()
     have = np.einsum("ksa,sa->k", raw, rewards) / len(rewards)
-    target = have.mean() + (rng.random(len(raw)) - 0.5) * width * (top - bottom)
     mixed = np.empty_like(raw)
     for k in range(len(raw)):
         end, value = (best, top) if target[k] >= have[k] else (worst, bottom)

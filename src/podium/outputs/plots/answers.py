@@ -49,8 +49,8 @@ def ranking(
         else:
             pair = comparison.pair(policy.name, anchor)
             colour, decided = colours[pair.verdict], pair.verdict != "cannot tell"
-            if pair.interval is not None:
-                ends = [pair.interval.low, pair.interval.high]
+            if (interval := insights.interval(pair)) is not None:
+                ends = [interval.low, interval.high]
                 ax.plot(ends, [y, y], color=colour, linewidth=2.4, linestyle="-" if decided else (0, (2.5, 1.5)))
             marker = {"better": "^", "worse": "v"}.get(pair.verdict, "o")
             face = colour if decided else theme.paper
@@ -60,7 +60,7 @@ def ranking(
     ax.grid(axis="x", color=theme.rule, linewidth=0.7)
     short_numbers(ax.xaxis)
     side = "left" if comparison.settings["lower_is_better"] else "right"
-    page.labels(f"difference in reward to {short[anchor]}, {comparison.level_text} interval; {side} is better")
+    page.labels(f"difference in reward to {short[anchor]}, {insights.interval_name}; {side} is better")
     page.title(f"Against {short[anchor]}")
     return page.figure
 
@@ -141,8 +141,8 @@ def methods(result: Comparison | Insights, ax: Axes | None = None, *, style: str
     ax.set_xticks(range(len(known)), labels)
     page.columns_on_top()
     page.title("Rank by each method")
-    if comparison.unavailable:
-        page.labels("not available: " + ", ".join(comparison.unavailable))
+    if missing := [m for m in comparison.unavailable if m != "P(best)"]:
+        page.labels("not available: " + ", ".join(missing))
     return page.figure
 
 

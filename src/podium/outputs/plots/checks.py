@@ -118,7 +118,7 @@ def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5
     shown = insights.plan_lines(most)
     lines = [] if shown is None else shown.pairs
     short = short_texts(insights.result.ranking, 24)
-    labels = [f"{short[p.a]} against {short[p.b]}" for p, _ in lines]
+    labels = [f"{short[p.a]} against {short[p.b]}" for p, *_ in lines]
     side_by_side = max(map(len, labels), default=0) <= 36
     page = Canvas.on(ax, 7, 3.8 if side_by_side else 3.8 + 0.1 * len(labels), style)
     ax, theme = page.ax, page.theme
@@ -129,9 +129,9 @@ def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5
     x = np.geomspace(rows / 2, rows * shown.far, 60)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    for n, (_, d) in enumerate(lines):
+    for n, (_, d, fall) in enumerate(lines):
         ax.plot(
-            x, d * np.sqrt(rows / x), color=theme.ramp[n % 5], linestyle=DASHES[n % 5], linewidth=2,
+            x, d * (rows / x) ** fall, color=theme.ramp[n % 5], linestyle=DASHES[n % 5], linewidth=2,
             marker=MARKERS[n % 5], markevery=15, markersize=5, label=labels[n],
         )  # fmt: skip
     ax.axvline(rows, color=theme.soft, linewidth=1, linestyle=(0, (2, 2)))
@@ -142,7 +142,7 @@ def plan(result: Comparison | Insights, ax: Axes | None = None, *, most: int = 5
     for axis in (ax.xaxis, ax.yaxis):
         plain_ticks(axis)
     ax.set_xlim(x[0], x[-1])
-    ax.set_ylim(top=1.7 * max(matters, *(1.42 * d for _, d in lines)))
+    ax.set_ylim(top=1.7 * max(matters, *(2**fall * d for _, d, fall in lines)))
     page.labels("rows in all", "difference in reward")
     page.legend(bbox_to_anchor=(0, -0.2), ncols=1 + side_by_side, handlelength=3)
     return page.figure

@@ -15,6 +15,7 @@ from podium.outputs.display import shorten
 from podium.outputs.insights import Insights, insights_of
 from podium.outputs.markup import Markup, data_block, tag
 from podium.outputs.report import sections
+from podium.verdicts.leaks import leak_warnings
 
 if TYPE_CHECKING:
     from podium.comparison.result import Comparison
@@ -78,7 +79,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         "body",
         tag("a", "Skip to the ranking", href="#ranking", class_="skip"),
         tag("header", masthead(insights), tag("h1", verdict.sentence),
-            [tag("p", line, class_="deck") for line in verdict.details], contradiction(insights),
+            [tag("p", line, class_="deck") for line in verdict.details], leaks(insights), contradiction(insights),
             tag("nav", contents, aria_label="Contents")),
         tag("main", main, sections.reproduce(insights, command, source), id="main"),
         tag("footer", tag("p", "Made by podium. Probabilities hold if the assumptions do.")),
@@ -108,6 +109,12 @@ def masthead(insights: Insights) -> Markup:
         f"engine {result.settings['engine']}",
     ]
     return tag("p", tag("b", "podium"), " " + " · ".join(parts), class_="masthead")
+
+
+def leaks(insights: Insights) -> list[Markup]:
+    """Columns that were probably recorded after the action come first, since no verdict can be given with them."""
+    warnings = leak_warnings(insights.result.warnings)
+    return [tag("p", "Warning: " + shorten(str(warning), 1000), class_="warning") for warning in warnings]
 
 
 def contradiction(insights: Insights) -> Markup | None:

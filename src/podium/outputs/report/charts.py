@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.result import interval_text
+from podium.comparison.pair import Interval, interval_text
 from podium.outputs.display import number, percent, rank_range, share, short_names, whole_percent
 from podium.outputs.insights import FAINTEST, Insights, PlanLines, StateDifferences
 from podium.outputs.markup import Markup, name_of, tag
@@ -46,11 +46,12 @@ def strip(x: Scale, marks: Sequence[float], shapes: Sequence[Markup], tip: str =
     return tag("svg", grid(x, marks), shapes, class_="strip", height="30", aria_hidden="true", data_tip=tip or None)
 
 
-def interval_shapes(x: Scale, low: float | None, middle: float, high: float | None, kind: str) -> list[Markup]:
+def interval_shapes(x: Scale, interval: Interval | None, middle: float, kind: str) -> list[Markup]:
     """An interval with its middle: solid and filled where decided, dashed and hollow where open."""
     shapes = []
-    if low is not None and high is not None:
-        shapes.append(tag("line", x1=at(x(low)), x2=at(x(high)), y1="15", y2="15", class_=f"range {kind}"))
+    if interval is not None:
+        reach = {"x1": at(x(interval.low)), "x2": at(x(interval.high))}
+        shapes.append(tag("line", **reach, y1="15", y2="15", class_=f"range {kind}"))
     shapes.append(tag("circle", cx=at(x(middle)), cy="15", r="5.5", class_=f"dot {kind}"))
     return shapes
 
@@ -59,7 +60,8 @@ def forest(insights: Insights) -> Markup:
     """Every policy against one: the policy that made the log, else the first."""
     result, short, anchor = insights.result, insights.short, insights.anchor
     pairs = {p.name: result.pair(p.name, anchor) for p in result.policies if p.name != anchor}
-    ends = [e for p in pairs.values() if p.interval is not None for e in (p.interval.low, p.interval.high)]
+    intervals = {name: insights.interval(p) for name, p in pairs.items()}
+    ends = [end for i in intervals.values() if i is not None for end in (i.low, i.high)]
     x = scale_for([0.0, *ends, *(p.difference for p in pairs.values())], 0, 100)
     marks = ticks(x.low, x.high)
     lines = []
@@ -70,21 +72,21 @@ def forest(insights: Insights) -> Markup:
             shapes = [tag("circle", cx=at(x(0)), cy="15", r="3.5", class_="dot anchor")]
             lines.append(row(rank, short[p.name], strip(x, marks, shapes), tag("span", says, class_="says"), "anchor"))
             continue
-        pair = pairs[p.name]
-        low, high = (None, None) if pair.interval is None else (pair.interval.low, pair.interval.high)
+        pair, interval = pairs[p.name], intervals[p.name]
         kind = KINDS[pair.verdict]
-        tip = f"{short[p.name]} − {short[anchor]}: {number(pair.difference)}, interval {interval_text(pair.interval)}"
-        tip += f", P(better) {percent(pair.p_better)}"
+        tip = f"{short[p.name]} − {short[anchor]}: {number(pair.difference)}, {insights.interval_name} "
+        tip += f"{interval_text(interval)}, P(better) {percent(pair.p_better)}"
         verdict = tag("b", f"{MARKS[pair.verdict]} {pair.verdict}")
         by = f" {signed(pair.difference)}, {percent(pair.p_better)}"
-        drawn = strip(x, marks, interval_shapes(x, low, pair.difference, high, kind), tip)
+        drawn = strip(x, marks, interval_shapes(x, interval, pair.difference, kind), tip)
         lines.append(row(rank, short[p.name], drawn, tag("span", verdict, tag("i", by), class_="says"), kind))
     side = "left is better" if result.settings["lower_is_better"] else "right is better"
     label = f"difference in reward to {short[anchor]}; {side}"
     caption = (
-        f"Difference to {short[anchor]}, with {result.level_text} interval and the probability of being better. "
+        f"Difference to {short[anchor]}, with {insights.interval_name} and the probability of being better. "
         "The number before a name is its rank, or the ranks that the verdicts leave possible."
     )
+    caption += f" {result.adjustment}" if result.adjusts else ""
     return strips(caption, lines, axis(x, marks, [tick_text(v) for v in marks], label), "forest")
 
 
@@ -213,7 +215,7 @@ def plan(insights: Insights, most: int = 5) -> Markup | None:
     if shown is None:
         return None
     short = short_names(insights.result.ranking, 30)
-    which = "open" if any(p.verdict == "cannot tell" for p, _ in shown.pairs) else "closest"
+    which = "open" if any(p.verdict == "cannot tell" for p, *_ in shown.pairs) else "closest"
     caption = f"Smallest true difference that so many rows decide 8 times in 10, for the {which} pairs."
     swatch = {"class_": "swatch", "height": "12", "aria_hidden": "true"}
     key = [
@@ -222,21 +224,22 @@ def plan(insights: Insights, most: int = 5) -> Markup | None:
             tag("svg", tag("line", x1="0", x2="100%", y1="6", y2="6", class_=f"line line{n}"), **swatch),
             name_of(short[pair.a]), " against ", name_of(short[pair.b]),
         )
-        for n, (pair, _) in enumerate(shown.pairs)
+        for n, (pair, *_) in enumerate(shown.pairs)
     ]  # fmt: skip
     return figure(caption, plan_chart(shown, short), tag("ul", key, class_="key"))
 
 
 def plan_chart(shown: PlanLines, short: dict[str, str]) -> Markup:
     """The lines of the pairs, with the rows at hand and the difference that matters."""
-    rows, matters, decided = shown.rows, shown.matters, [d for _, d in shown.pairs]
+    rows, matters, decided = shown.rows, shown.matters, [d for _, d, _ in shown.pairs]
     x = Scale(log10(rows / 2), log10(rows * shown.far), 0, 100)
-    y = Scale(log10(min(matters, *decided) / 2), log10(max(matters, *(d * 2**0.5 for d in decided)) * 1.6), 220, 0)
+    before = (d * 2**fall for _, d, fall in shown.pairs)
+    y = Scale(log10(min(matters, *decided) / 2), log10(max(matters, *before) * 1.6), 220, 0)
     shapes = []
-    for n, (pair, d) in enumerate(shown.pairs):
-        ends = [(v, log10(d) + (log10(rows) - v) / 2) for v in (x.low, x.high)]
+    for n, (pair, d, fall) in enumerate(shown.pairs):
+        ends = [(v, log10(d) + (log10(rows) - v) * fall) for v in (x.low, x.high)]
         if ends[1][1] < y.low:
-            ends[1] = (log10(rows) + 2 * (log10(d) - y.low), y.low)
+            ends[1] = (log10(rows) + (log10(d) - y.low) / fall, y.low)
         tip = f"{short[pair.a]} against {short[pair.b]}: {rows:,} rows decide {number(d)}"
         (x1, y1), (x2, y2) = ends
         line = {"x1": at(x(x1)), "y1": f"{y(y1):.1f}", "x2": at(x(x2)), "y2": f"{y(y2):.1f}", "data_tip": tip}

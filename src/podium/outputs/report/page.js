@@ -109,7 +109,7 @@
   function sentences(pair, a) {
     const [difference, range, chance] = pair.texts;
     const lines = [`Difference ${difference} in reward, ` +
-      `${pair.interval ? `${data.level} interval ${range}` : "no interval"}; ${a} is better with probability ${chance}. ` +
+      `${pair.interval ? `${data.interval} ${range}` : "no interval"}; ${a} is better with probability ${chance}. ` +
       `Judged by ${pair.path}.`];
     for (const reason of pair.reasons) lines.push(`${data.reasons[reason]}.`);
     if (pair.flip !== null) {

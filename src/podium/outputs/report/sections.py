@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.result import interval_text, turned
+from podium.comparison.pair import interval_text, turned
 from podium.data.columns import descending
 from podium.data.errors import count
 from podium.outputs.answer import extra_rows, rounded, two_digits
@@ -16,9 +16,11 @@ from podium.outputs.display import Table, label_text, number, percent, share, sh
 from podium.outputs.insights import Insights
 from podium.outputs.markup import Markup, name_of, tag
 from podium.outputs.report import charts
+from podium.verdicts.leaks import leak_warnings
 from podium.version import VERSION
 
 MOST_STATES = 25
+UNSEEN = "What if something that is not in the log drove the actions?"
 
 
 def section(name: str, title: str, lead: str, *content: Any) -> Markup:
@@ -102,7 +104,8 @@ def score_table(insights: Insights) -> Table:
 def pairs(insights: Insights) -> Markup:
     result = insights.result
     decided = sum(p.verdict != "cannot tell" for p in result.pairs)
-    lead = f"{decided:,} of {count(len(result.pairs), 'pair')} decided at level {result.level_text}."
+    lead = f"{decided:,} of {count(len(result.pairs), 'pair')} decided at level {result.level_text}; "
+    lead += f"{result.settings.multiplicity}."
     panel = tag("div", id="pair", class_="panel", aria_live="polite", role="region", aria_label="What drives the pair")
     hint = tag("noscript", tag("p", "Scripts are off; the table below holds every pair."))
     every = framed(pair_table(insights))
@@ -118,21 +121,21 @@ def pair_table(insights: Insights) -> Table:
         check, planned = insights.check(p), insights.planned(p.a, p.b)
         needed = None if planned is None else planned.rows_80
         mark = tag("span", f"{charts.MARKS[p.verdict]} {p.verdict}", class_=f"verdict {charts.KINDS[p.verdict]}")
-        rows.append(
-            [
-                name_of(short[p.a]), name_of(short[p.b]), mark, number(p.difference), interval_text(p.interval),
-                percent(p.p_better), "–" if check.rows_to_flip is None else f"{check.rows_to_flip:,}",
-                "–" if needed is None else f"{needed:,}",
-            ]
-        )  # fmt: skip
+        cells = [name_of(short[p.a]), name_of(short[p.b]), mark, number(p.difference), interval_text(p.interval)]
+        cells += [percent(p.p_better), *([interval_text(p.adjusted)] if result.adjusts else [])]
+        cells += ["–" if check.rows_to_flip is None else f"{check.rows_to_flip:,}"]
+        rows.append([*cells, "–" if needed is None else f"{needed:,}"])
     unit = insights.result.unit
     notes = [f"difference: V(a) − V(b) {unit}. flip: the fewest rows whose removal would turn its sign."]
+    notes += [result.adjustment] if result.adjusts else []
     if insights.matters is not None:
         notes.append(f"rows needed: so many in all decide, 8 times in 10, a true difference of {insights.matters:g}.")
     if len(insights.pairs) < len(result.pairs):
         notes.append(f"{len(result.pairs) - len(insights.pairs):,} pairs of lower ranks are in the JSON output.")
-    columns = ["a", "b", "a is", "difference", f"{result.level_text} interval", "P(better)", "flip", "rows needed"]
-    return Table("Every pair", columns, rows, "lllrrrrr", notes)
+    columns = ["a", "b", "a is", "difference", f"{result.level_text} interval", "P(better)"]
+    columns += ["adjusted interval"] if result.adjusts else []
+    columns += ["flip", "rows needed"]
+    return Table("Every pair", columns, rows, "lllrrrrr" + "r" * result.adjusts, notes)
 
 
 def pair_data(insights: Insights) -> dict[str, Any]:
@@ -145,14 +148,15 @@ def pair_data(insights: Insights) -> dict[str, Any]:
     for p in insights.pairs:
         check, planned = insights.check(p), insights.planned(p.a, p.b)
         more = extra_rows(insights, p)
+        interval = insights.interval(p)
         labels = [states.setdefault(shorten(label_text(d.label), 60), len(states)) for d in check.states]
         entry = {
             "a": place[p.a],
             "b": place[p.b],
             "difference": short_float(p.difference),
-            "interval": None if p.interval is None else [short_float(p.interval.low), short_float(p.interval.high)],
-            "texts": [number(p.difference), interval_text(p.interval), percent(p.p_better)],
-            "turned": [number(-p.difference), interval_text(turned(p.interval)), percent(1 - p.p_better)],
+            "interval": None if interval is None else [short_float(interval.low), short_float(interval.high)],
+            "texts": [number(p.difference), interval_text(interval), percent(p.p_better)],
+            "turned": [number(-p.difference), interval_text(turned(interval)), percent(1 - p.p_better)],
             "verdict": ["better", "worse", "cannot tell"].index(p.verdict),
             "path": p.path,
             "reasons": [reasons.setdefault(r, len(reasons)) for r in p.reasons],
@@ -168,7 +172,7 @@ def pair_data(insights: Insights) -> dict[str, Any]:
         "names": list(insights.short.values()),
         "reasons": list(reasons),
         "states": list(states),
-        "level": result.level_text,
+        "interval": insights.interval_name,
         "matters": None if insights.matters is None else f"{insights.matters:g}",
         "columns": shorten(", ".join(result.log.state_columns), 60),
         "fields": list(entries[0]),
@@ -200,6 +204,7 @@ def trust(insights: Insights) -> Markup:
     columns = ["policy", "on logged actions", *table.columns[2:]]
     coverage = replace(table, title="How much of each policy the log has seen", columns=columns, rows=rows)
     learned = estimate.tables() if (estimate := d.log.estimated) is not None else []
+    hidden = d.hidden_table()
     plan = charts.plan(insights)
     more = None
     if insights.plan is not None and insights.plan.log_more:
@@ -214,6 +219,8 @@ def trust(insights: Insights) -> Markup:
         [fold(table.title + " of the estimate", framed(untitled(table), sortable=False)) for table in learned[1:]],
         charts.wanted(insights),
         charts.weights(insights),
+        framed(replace(hidden, title=UNSEEN)) if hidden.rows else None,
+        tag("p", d.hidden_note) if d.hidden_note else None,
         tag("h3", "What would make it sure") if plan or more else None,
         plan,
         more,
@@ -298,7 +305,8 @@ def spectrum(insights: Insights) -> Markup | None:
 def data(insights: Insights) -> Markup:
     result, d = insights.result, insights.diagnosis
     table = d.log_table()
-    warnings = [f"{w[:1].upper()}{w[1:]}" for w in (shorten(w, 400) for w in result.warnings)]
+    rest = [w for w in result.warnings if w not in leak_warnings(result.warnings)]  # those stand at the top
+    warnings = [f"{w[:1].upper()}{w[1:]}" for w in (shorten(w, 400) for w in rest)]
     cut = [n for n, s in insights.short.items() if n != s]
     names = [tag("p", name_of(n), class_="whole") for n in cut]
     return section(
