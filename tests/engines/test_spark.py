@@ -30,32 +30,35 @@ pytestmark = pytest.mark.system
 def test_a_worker_that_dies_changes_nothing(cluster: Cluster, spark: Any, tmp_path: Path) -> None:
     rows = table().drop_columns(["pi_p0", "pi_p1", "pi_p2", "pi_p3", "pi_twin"])
     path = write_parts(rows, tmp_path / "log", 8)
+    doomed, driver = tmp_path / "doomed", os.getpid()
 
-    def slow(states: Any) -> Any:
-        time.sleep(1.0)
+    def rule(states: Any) -> Any:
         return np.where(np.asarray(states) % 3 == 0, "call", "none")
 
-    def quick(states: Any) -> Any:
-        return np.where(np.asarray(states) % 3 == 0, "call", "none")
+    def watched(states: Any) -> Any:
+        """The rule. Every task waits for one on worker-0, which says that it is there and waits for its end."""
+        end = time.monotonic() + 120
+        if os.getpid() != driver:
+            on_worker = "worker-0" in os.getcwd()
+            if on_worker:
+                doomed.touch()
+            while on_worker or not doomed.exists():
+                if time.monotonic() > end:
+                    raise TimeoutError("no task on worker-0 was killed")
+                time.sleep(0.02)
+        return rule(states)
 
-    wanted = podium.compare(podium.Log.from_frame(rows, state="state"), {"rule": quick, "sms": "constant:sms"})
+    wanted = podium.compare(podium.Log.from_frame(rows, state="state"), {"rule": rule, "sms": "constant:sms"})
     log = podium.scan_log(path, engine="spark", session=spark, state="state", partitions=8)
-    tracker = spark.sparkContext.statusTracker()
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(podium.compare, log, {"rule": slow, "sms": "constant:sms"})
-        while not at_work(tracker):
+        asked = pool.submit(podium.compare, log, {"rule": watched, "sms": "constant:sms"})
+        while not doomed.exists():
             assert not asked.done(), asked.result()
             time.sleep(0.02)
         cluster.kill("worker-0")
         found = asked.result(timeout=300)
     cluster.add_worker("worker-2")
     assert_alike(found.to_dict(), wanted.to_dict(), 1.0)
-
-
-def at_work(tracker: Any) -> bool:
-    """Whether a stage of several tasks is half done."""
-    stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
-    return any(s is not None and s.numTasks > 3 and s.numCompletedTasks and s.numActiveTasks for s in stages)
 
 
 def test_a_data_frame_is_a_log(spark: Any) -> None:
