@@ -1,9 +1,10 @@
 """What a comparison rests on: estimates by every method on all rows, and a judge of pairs.
 
-A log of up to 20,000 rows is judged whole. Above, there are two sources of certainty: the ordinary judge on the sample,
-and doubly robust differences on every row. Each pair is judged by the one whose error, after all floors, is smaller.
-Every row assumes less: it also judges where the sample is silent, where the two contradict each other, and under an
-alarm unless its error is far larger. Neither the policy that an answer favors nor the other pairs play a part.
+A log of up to 2,000 rows is judged by one posterior. Longer logs have two sources of certainty: the ordinary judge, which
+combines blocks of rows, and above 20,000 rows looks at a sample of them; and doubly robust differences on every row.
+Each pair is judged by the one whose error, after all floors, is smaller. Doubly robust differences assume less: they
+also judge where the other source is silent, where the two contradict each other, and under an alarm unless their error
+is far larger. Neither the policy that an answer favors nor the other pairs play a part.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.leaks import check_columns, silence_leaks
 from podium.verdicts.pairs import pair_indices
-from podium.verdicts.posterior import policy_values
+from podium.verdicts.posterior import WHOLE_ROWS, policy_values
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
@@ -130,7 +131,7 @@ class Analysis:
         """What the procedure that was asked for, or the better of the two sources, says of every pair."""
         if self.options.verdicts is not None:
             found = self.judged(self.usual)
-        elif self.every_row is None or self.rows.whole:
+        elif self.every_row is None:
             found = self.by_sample
         else:
             found = best_of(self._by_every_row, self.by_sample)
@@ -204,7 +205,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
     asked = EVERY_ROW in (usual, str(options.estimator).lower())
-    extra = method_of(rows, options.seed) if asked or not rows.whole else None
+    extra = method_of(rows, options.seed) if asked or len(rows.sample) > WHOLE_ROWS else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}

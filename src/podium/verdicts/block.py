@@ -26,9 +26,11 @@ from podium.verdicts.prior import Kernels
 GRID = 7  # points per integrated variance of a feature
 # By how much the fitted variances of the action parts are multiplied. In people's trials actions explain about 1% of
 # the variance of the reward, in simulated worlds most of it; a few rows cannot tell. The mean of these log variances
-# has a normal prior around log USUAL: what many rows have fitted to be small is not shrunk once more.
-RHOS = (1.0, 1 / 4, 1 / 16)
-USUAL, SPREAD = 0.1, 1.2
+# has a normal prior around log USUAL: what many rows have fitted to be small is not shrunk once more. Chosen on the
+# families and trials that may be tuned on (see docs/everyday.md): a wider prior around a larger value is too sure with
+# 20 to 50 rows of weak effects, one around a smaller value decides less and is no more often right.
+RHOS = (1.0, 1 / 4, 1 / 16, 1 / 64)
+USUAL, SPREAD = 0.03, 2.0
 FEATURE = 0.1  # the squared scale of the features' half-Cauchy prior, times the root of rho
 FIRM = 20.0  # rows that the scale of the whole fit is worth, where the features of a pair call for a smaller one
 NEGLIGIBLE = 0.01  # a rho of less weight adds no residuals of its own to a pair

@@ -3,10 +3,11 @@
     x_n = (r_n - q(s_n, a_n)) w_n + sum_a q(s_n, a) pi(a|s_n),   w = pi / p
 
 q is linear in the state, apart for each action, and shrunk towards what all actions share; where a policy is known at
-the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. As in the gated
-verdict, an error is no less than what the known policies imply, mean_n sum_a (pi - mu)^2 / B, or, where that cannot be
-known, than what their weights leave open (`verdicts.unseen_weight`). Degrees of freedom follow the kurtosis of the
-sample's terms: of rare rewards, the few that are there decide.
+the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. Errors grow with the
+weight that the log has not seen: H = mean_n sum_a (pi - mu)^2 / B is known, and the logged weights show a part of it.
+With few rewards that tell two policies apart, an error is also no less than sd(r) sqrt(H / N), as in the gated verdict.
+Where H cannot be known, an error is no less than what the weights leave open (`verdicts.unseen_weight`). Degrees of
+freedom follow the kurtosis of the sample's terms: of rare rewards, the few that are there decide.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ from podium.estimates.results import MethodResult, without_noise
 from podium.verdicts.gated import policy_products
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
-from podium.verdicts.thin import thin
+from podium.verdicts.thin import informative_rows, rare_rewards, thin
 from podium.verdicts.unseen_weight import REWARDS_UNSEEN, Weights
 
 NAME = "doubly robust"
 MOST_TEXTS = 50  # values of a text column that get coefficients of their own
 MOST_FEATURES = 50  # beyond this an action has a level of its own, but no slopes
 PULL = 10.0  # rows of an action that weigh as much as what all actions share
+# Rewards that tell two policies apart from which the spread of the terms is known well. On 126 logs of 3,000 and 20,000
+# rows with 100 successes or more (sparse families that were tuned on), the 95% interval then held 94.6% of the truths.
+MANY = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +136,7 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
     notes: list[Fact] = []
     assumes, weights = DRE.assumes, result.weights
     if sample.behavior is not None and all(p.has_full for p in policies):
-        floor = spread * np.sqrt(pair_variance(policy_products(sample, policies, "DRE"), i, j) / len(rows))
+        floor = implied_errors(rows, logged, empirical, spread)
     elif weights is not None:
         seen = Weights(policies.names, weights.rows, weights.total, weights.squares, weights.largest)
         floor = spread * seen.errors(i, j)
@@ -157,6 +161,19 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
         rows=len(rows),
         empirical=empirical,
     )
+
+
+def implied_errors(rows: Rows, logged: Floats, empirical: Floats, spread: float) -> Floats:
+    """(P,) the least errors that the known policies imply: those of the rows, enlarged by the weight that no row shows,
+    and with few rewards that tell a pair apart those of rewards of this spread anywhere."""
+    policies, sample = rows.policies, rows.sample
+    i, j = pair_indices(len(policies))
+    implied = pair_variance(policy_products(sample, policies, "DRE"), i, j)
+    seen = pair_power_sums((logged / np.asarray(sample.propensities)).T, i, j)[0] / len(sample)
+    unseen = np.divide(implied, seen, out=np.ones_like(implied), where=seen > 0)
+    telling = len(rows) / len(sample) * informative_rows(logged[:, rare_rewards(sample.rewards)], (i, j))
+    least = np.where(telling < MANY, spread * np.sqrt(implied / len(rows)), 0.0)
+    return np.maximum(empirical * np.sqrt(np.maximum(unseen, 1.0)), least)
 
 
 def freedom_of(rows: Rows, method: Method) -> Floats:
