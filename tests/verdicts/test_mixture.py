@@ -56,7 +56,7 @@ def test_widening_adds_variance_to_every_part() -> None:
 
 
 def test_effects_that_were_fitted_to_be_small_are_not_shrunk_once_more() -> None:
-    usual, small = (np.exp(scale_prior({"action same const": v, "noise": 1.0}, RHOS)) for v in (0.1, 0.001))
+    usual, small = (np.exp(scale_prior({"action same const": v, "noise": 1.0}, RHOS)) for v in (0.03, 0.001))
     assert usual.sum() == pytest.approx(1)
     assert usual[0] > usual[1] > usual[2]
     assert small[0] > usual[0]

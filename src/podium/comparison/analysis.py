@@ -1,7 +1,8 @@
 """What a comparison rests on: estimates by every method on all rows, and a judge of pairs.
 
-A log of up to 2,000 rows is judged by one posterior. Longer logs have two sources of certainty: the ordinary judge, which
-combines blocks of rows, and above 20,000 rows looks at a sample of them; and doubly robust differences on every row.
+A log of up to 2,000 rows is judged by one posterior. Longer logs have two sources of certainty: the ordinary judge,
+which combines blocks of rows, and above 20,000 rows looks at a sample of them; and doubly robust differences on every
+row.
 Each pair is judged by the one whose error, after all floors, is smaller. Doubly robust differences assume less: they
 also judge where the other source is silent, where the two contradict each other, and under an alarm unless their error
 is far larger. Neither the policy that an answer favors nor the other pairs play a part.
@@ -205,7 +206,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
     asked = EVERY_ROW in (usual, str(options.estimator).lower())
-    extra = method_of(rows, options.seed) if asked or len(rows.sample) > WHOLE_ROWS else None
+    extra = method_of(rows, options.seed) if asked or not rows.whole or len(rows) > WHOLE_ROWS else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
