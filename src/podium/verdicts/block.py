@@ -182,13 +182,7 @@ def fix(kernels: Kernels, theta: dict[str, float]) -> Fixed:
     """What all rhos share."""
     e = kernels.evidence
     every = np.arange(e.rows)
-    rest, acting = np.zeros((e.rows, e.rows)), np.zeros((e.rows, e.rows))
-    whole = {**theta, "cell": kernels.cell(theta)}
-    for name, part in kernels.rows(every, split=False):
-        if name == "cell" or name.startswith("action "):
-            acting += whole[name] * part
-        else:
-            rest += whole[name] * part
+    rest, acting = kernels.sums(theta)
     pi = np.moveaxis(e.policies, 0, 2)
     mean_policy = np.zeros((e.n_states, e.n_actions, e.n_policies))
     np.add.at(mean_policy, e.states, pi / e.rows)

@@ -57,10 +57,10 @@ class Kernels:
             parts.append("unit")
         return [*parts, "cell", "noise"]
 
-    def rows(self, rows: Codes, split: bool = True) -> Components:
+    def rows(self, rows: Codes) -> Components:
         """Every part but the features as an (n, n) matrix over some rows, in the order of `names`.
 
-        With `split`, parts that are counted in the cell part too hold their share of it.
+        Parts that are counted in the cell part too hold their share of it.
         """
         e = self.evidence
         s, a = e.states[rows], e.actions[rows]
@@ -73,9 +73,29 @@ class Kernels:
         if e.units is not None:
             parts.append(("unit", (e.units[rows][:, None] == e.units[rows]).astype(float)))
         cell = ((s[:, None] == s) & (a[:, None] == a)).astype(float)
-        if split:
-            parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
+        parts = [(name, k + self.split[name] * cell if name in self.split else k) for name, k in parts]
         return [*parts, ("cell", cell), ("noise", np.eye(len(rows)))]
+
+    def sums(self, theta: dict[str, float]) -> tuple[Floats, Floats]:
+        """(N, N) the covariances of all rows: the sum of the parts that actions do not change, and of those they do."""
+        e, state = self.evidence, dict(self.state)
+        apart = e.n_states == e.rows and bool((e.states == np.arange(e.rows)).all())
+
+        def by_row(of_states: Floats) -> Floats:
+            return of_states if apart else of_states[np.ix_(e.states, e.states)]
+
+        rest = by_row(sum((theta[f"shared {s}"] * state[s] for s in self.shared), np.zeros_like(self.state[0][1])))
+        for name, x in self.covariates:
+            rest += theta[f"covariate {name}"] * (x @ x.T)
+        if e.units is not None:
+            rest += theta["unit"] * (e.units[:, None] == e.units)
+        rest[np.diag_indices(e.rows)] += theta["noise"]
+        acting = np.zeros((e.rows, e.rows))
+        alike = e.actions[:, None] == e.actions
+        for name, k in self.action:
+            acting += by_row(self.mixed_state(theta, name)) * (alike if k is None else k[np.ix_(e.actions, e.actions)])
+        acting[alike & (e.states[:, None] == e.states)] += self.cell(theta)
+        return rest, acting
 
     def row_features(self, rows: Codes) -> Floats:
         """(n, L) the features at the logged actions."""
