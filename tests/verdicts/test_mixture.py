@@ -8,6 +8,7 @@ from scipy import stats
 
 import podium
 from podium.data.columns import Floats
+from podium.verdicts import fitting
 from podium.verdicts.block import RHOS, scale_prior
 from podium.verdicts.mixture import Mixture
 
@@ -82,6 +83,12 @@ def test_a_handful_of_successes_is_needed_for_a_claim(successes: int, verdict: s
     pair = podium.compare(clicks(600, successes), POLICIES).pair("one", "zero")
     assert pair.verdict == verdict
     assert ("Too few rows whose reward" in str(pair.reasons)) == (successes < 5)
+
+
+def test_too_few_successes_are_the_reason_where_the_fit_fails_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MOST_STEPS", 3)
+    reasons = [podium.compare(clicks(600, n), POLICIES).pair("one", "zero").reasons[0] for n in (2, 40)]
+    assert [reason.code for reason in reasons] == ["few successes", "variances not fitted"]
 
 
 @pytest.mark.parametrize(("units", "verdict"), [(1, "cannot tell"), (4, "cannot tell"), (300, "better")])

@@ -14,7 +14,7 @@ pair.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,10 +81,12 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
         return silent(e, Fact("fewer than 3 rows" if e.rows < 3 else "equal rewards"))
     check = alarm and e.behavior is not None
     found = whole(e, scale, check) if e.rows <= WHOLE_ROWS else blocks(e, scale, check)
+    thin_reasons = thin(e.rewards, logged_probabilities(e), e.units, e.pairs, share=1.0)
     if found is None:
-        return silent(e, Fact("variances not fitted"))
+        unfitted = Fact("variances not fitted")
+        return replace(silent(e, unfitted), reasons=tuple(reason or unfitted for reason in thin_reasons))
     m, v = found.difference, found.variance
-    reasons = np.array([*thin(e.rewards, logged_probabilities(e), e.units, e.pairs, share=1.0), ""], dtype=object)[:-1]
+    reasons = np.array([*thin_reasons, ""], dtype=object)[:-1]
     if alarm and e.behavior is None:
         reasons[:] = Fact("logger seeks reward, unknown")
     if found.aipw is not None:
