@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from podium import Log
+from podium import Log, compare
 from podium.comparison.analysis import Analysis, analyze, best_of, contradict, prefers
 from podium.estimates.estimators import LDE
 from podium.estimates.options import Options
@@ -144,3 +144,19 @@ def test_sizes_are_compared_log_by_log() -> None:
     assert large.change == pytest.approx(1 / 6)
     shift = np.array([2.0, -1.0, 0.0])
     assert large.error == pytest.approx(np.sqrt(((shift - shift.mean()) ** 2).sum()) / 6)
+
+
+def test_a_log_of_more_than_2000_rows_says_which_pairs_every_row_judges() -> None:
+    rng = np.random.default_rng(7)
+    rows, n_actions = 2_400, 3
+    actions = rng.integers(n_actions, size=rows)
+    rewards = (rng.random(rows) < 0.03 + 0.03 * actions).astype(float)
+    log = Log(rng.standard_normal(rows), actions, rewards, behavior=np.full((rows, n_actions), 1 / n_actions))
+    result = compare(log, {f"always {a}": f"constant:{a}" for a in range(n_actions)})
+    by_rows = sum(pair.path == "DRE" for pair in result.pairs)
+    told = [(note.fields["pairs"], note.fields["of"]) for note in result.settings.notes if note.code == "DRE judges"]
+    assert told == ([(by_rows, 3)] if by_rows else [])
+    assert by_rows
+    assert {pair.source for pair in result.pairs} == {"all rows"}
+    short = log.take(np.arange(2_000))
+    assert {pair.path for pair in compare(short, {"a": "constant:0", "b": "constant:2"}).pairs} == {"posterior"}

@@ -183,6 +183,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "Estimates and verdicts come from all rows; what drives them from a random sample of 20,000 of the 1,000,000 "
         "rows",
     ),
+    "DRE judges": (
+        {"pairs": 3, "of": 10},
+        "3 of 10 pairs are judged by doubly robust differences (DRE) on all rows, which are more precise here than the "
+        "usual procedure, or contradict it",
+    ),
     "best unknown": ({}, "the pairs that podium can judge do not connect all policies"),
     "policy never logged": (
         {"policy": "new"},

@@ -285,3 +285,15 @@ def test_leaked_columns_open_no_gate_and_honest_logs_do_not_ring(capsys: pytest.
     assert "false gate" not in leaked
     (every,) = [line.split() for line in honest.splitlines() if line.split()[:1] == ["all"]]
     assert int(every[2]) <= 5
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_a_column_that_determines_huge_rewards_is_found_by_their_ranks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.integers(2, size=1_000)
+    y = 0.9 * rng.normal(size=1_000) + 0.1 * chosen
+    signs = np.where(rng.random(1_000) < 0.5, 1, -1)
+    columns = {"after": signs * y, "age": rng.normal(size=1_000), "reward": np.exp(3 * np.abs(y))}
+    columns |= {"action": np.array(["call", "sms"], dtype=object)[chosen], "propensity": np.full(1_000, 0.5)}
+    assert predict(columns["after"], columns["reward"]).r2 < 0.98
+    assert alarms(Log.from_columns(columns)) == {"after": "repeats"}

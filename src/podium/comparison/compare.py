@@ -188,7 +188,7 @@ def ranked_policies(
 def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settings:
     """How a comparison was made."""
     rows, options = analysis.rows, analysis.options
-    notes = [*judgement.notes, *analysis.notes, *sampled(rows, judgement.procedure)]
+    notes = [*judgement.notes, *analysis.notes, *sources(analysis, judgement)]
     if analysis.obstacle:
         notes.append(Fact("procedure", procedure=judgement.procedure, why=analysis.obstacle))
     look = None if options.look is None else parse_look(options.look, len(rows))
@@ -251,12 +251,17 @@ def rank_scores(scores: Sequence[float], tie: float) -> tuple[list[int], list[in
     return np.argsort(found, kind="stable").tolist(), ranks.tolist()
 
 
-def sampled(rows: Rows, procedure: str) -> list[Fact]:
-    """Where the numbers of a large log come from."""
-    if rows.whole:
+def sources(analysis: Analysis, judgement: Judgement) -> list[Fact]:
+    """Where the numbers of a long log come from."""
+    rows, pairs = analysis.rows, len(judgement.path)
+    if not rows.whole:
+        code = "sample judges" if judgement.procedure in JUDGES else "all rows judge"
+        return [Fact(code, rows=len(rows.sample), of=len(rows))]
+    if analysis.every_row is None or analysis.options.verdicts is not None:
         return []
-    code = "sample judges" if procedure in JUDGES else "all rows judge"
-    return [Fact(code, rows=len(rows.sample), of=len(rows))]
+    by_rows = int(judgement.every_row.sum()) if judgement.every_row is not None else pairs
+    chosen = judgement.every_row is not None or judgement.procedure not in JUDGES
+    return [Fact("DRE judges", pairs=by_rows, of=pairs)] if chosen else []
 
 
 def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Options) -> tuple[Pair, ...]:

@@ -84,6 +84,8 @@ SENTENCES: dict[str, str] = {
     "the {of:,} rows",
     "all rows judge": "Estimates and verdicts come from all rows; what drives them from a random sample of {rows:,} of "
     "the {of:,} rows",
+    "DRE judges": "{pairs:,} of {of:,} pairs are judged by doubly robust differences (DRE) on all rows, which are more "
+    "precise here than the usual procedure, or contradict it",
     "best unknown": "the pairs that podium can judge do not connect all policies",
     # what a log is too thin for
     "policy never logged": "Policy {policy!r} never plays an action that was logged; what is said of it rests on other "

@@ -75,7 +75,7 @@ class ColumnCheck:
 def check_columns(log: Log) -> tuple[ColumnCheck, ...]:
     """Return what is found for every state column of a log; no policy plays a part."""
     balance, columns = Balance(log), log.state_columns
-    predicted = {name: predict(column, log.rewards) for name, column in columns.items()}
+    predicted = {name: predict_best(column, log.rewards) for name, column in columns.items()}
     strong = max(1, sum(p.r2 >= PREDICTS for p in predicted.values()))
     found = []
     for name, column in columns.items():
@@ -169,6 +169,13 @@ class Prediction:
     r2: float
     scaled: Floats
     residual: Floats
+
+
+def predict_best(column: Column, rewards: Floats) -> Prediction:
+    """Predict the reward, or its rank where the column repeats that: a few huge rewards would hide it."""
+    found = predict(column, rewards)
+    ranked = found if found.r2 >= REPEATS else predict(column, ranks(factorize(rewards)[0]))
+    return ranked if ranked.r2 >= REPEATS else found
 
 
 def predict(column: Column, rewards: Floats) -> Prediction:
