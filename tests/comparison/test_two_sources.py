@@ -146,7 +146,7 @@ def test_sizes_are_compared_log_by_log() -> None:
     assert large.error == pytest.approx(np.sqrt(((shift - shift.mean()) ** 2).sum()) / 6)
 
 
-def test_a_log_of_more_than_2000_rows_says_which_pairs_every_row_judges() -> None:
+def test_a_long_log_of_rare_rewards_says_which_pairs_every_row_judges() -> None:
     rng = np.random.default_rng(7)
     rows, n_actions = 2_400, 3
     actions = rng.integers(n_actions, size=rows)
@@ -160,3 +160,5 @@ def test_a_log_of_more_than_2000_rows_says_which_pairs_every_row_judges() -> Non
     assert {pair.source for pair in result.pairs} == {"all rows"}
     short = log.take(np.arange(2_000))
     assert {pair.path for pair in compare(short, {"a": "constant:0", "b": "constant:2"}).pairs} == {"posterior"}
+    common = replace(log, rewards=np.where(actions > 0, rewards, 1 - rewards))
+    assert {pair.path for pair in compare(common, {"a": "constant:0", "b": "constant:2"}).pairs} == {"posterior"}

@@ -1,11 +1,10 @@
 """What a comparison rests on: estimates by every method on all rows, and a judge of pairs.
 
-A log of up to 2,000 rows is judged by one posterior. Longer logs have two sources of certainty: the ordinary judge,
-which combines blocks of rows, and above 20,000 rows looks at a sample of them; and doubly robust differences on every
-row.
-Each pair is judged by the one whose error, after all floors, is smaller. Doubly robust differences assume less: they
-also judge where the other source is silent, where the two contradict each other, and under an alarm unless their error
-is far larger. Neither the policy that an answer favors nor the other pairs play a part.
+A log of up to 20,000 rows is judged whole. Above, and from 2,000 rows on where rewards are rare (clicks), there are two
+sources of certainty: the ordinary judge, of a sample where the log is large, and doubly robust differences on every
+row. Each pair is judged by the one whose error, after all floors, is smaller. Every row assumes less: it also judges where
+the other source is silent, where the two contradict each other, and under an alarm unless its error is far larger.
+Neither the policy that an answer favors nor the other pairs play a part.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.leaks import check_columns, silence_leaks
 from podium.verdicts.pairs import pair_indices
 from podium.verdicts.posterior import WHOLE_ROWS, policy_values
+from podium.verdicts.thin import rare_rewards
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
@@ -206,7 +206,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
     asked = EVERY_ROW in (usual, str(options.estimator).lower())
-    extra = method_of(rows, options.seed) if asked or not rows.whole or len(rows) > WHOLE_ROWS else None
+    extra = method_of(rows, options.seed) if asked or not rows.whole or is_long_and_sparse(rows.sample) else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
@@ -225,6 +225,11 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         notes=(*fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
         warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.warnings),
     )
+
+
+def is_long_and_sparse(log: Log) -> bool:
+    """Whether the posterior combines blocks of a log of rare rewards, which doubly robust differences often beat."""
+    return len(log) > WHOLE_ROWS and len(rare_rewards(log.rewards)) < len(log)
 
 
 def check_two(policies: PolicySet) -> None:

@@ -3,11 +3,12 @@
     x_n = (r_n - q(s_n, a_n)) w_n + sum_a q(s_n, a) pi(a|s_n),   w = pi / p
 
 q is linear in the state, apart for each action, and shrunk towards what all actions share; where a policy is known at
-the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. Errors grow with the
-weight that the log has not seen: H = mean_n sum_a (pi - mu)^2 / B is known, and the logged weights show a part of it.
-With few rewards that tell two policies apart, an error is also no less than sd(r) sqrt(H / N), as in the gated verdict.
-Where H cannot be known, an error is no less than what the weights leave open (`verdicts.unseen_weight`). Degrees of
-freedom follow the kurtosis of the sample's terms: of rare rewards, the few that are there decide.
+the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. As in the gated
+verdict, an error is no less than what the known policies imply, sd(r) sqrt(H / N), H = mean_n sum_a (pi - mu)^2 / B. Of
+rare rewards, where many tell two policies apart, it is what the rows show, enlarged by the part of H that the logged
+weights do not show. Where H cannot be known, an error is no less than what the weights leave open
+(`verdicts.unseen_weight`). Degrees of freedom follow the kurtosis of the sample's terms: of rare rewards, the few that
+are there decide.
 """
 
 from __future__ import annotations
@@ -164,15 +165,17 @@ def judge_every_row(rows: Rows, method: Method, result: MethodResult) -> Judgeme
 
 
 def implied_errors(rows: Rows, logged: Floats, empirical: Floats, spread: float) -> Floats:
-    """(P,) the least errors that the known policies imply: those of the rows, enlarged by the weight that no row shows,
-    and with few rewards that tell a pair apart those of rewards of this spread anywhere."""
+    """(P,) the least errors that the known policies imply: those of rewards of this spread anywhere; of rare rewards,
+    with many that tell a pair apart, those of the rows, enlarged by the weight that no row shows."""
     policies, sample = rows.policies, rows.sample
     i, j = pair_indices(len(policies))
     implied = pair_variance(policy_products(sample, policies, "DRE"), i, j)
     seen = pair_power_sums((logged / np.asarray(sample.propensities)).T, i, j)[0] / len(sample)
     unseen = np.divide(implied, seen, out=np.ones_like(implied), where=seen > 0)
-    telling = len(rows) / len(sample) * informative_rows(logged[:, rare_rewards(sample.rewards)], (i, j))
-    least = np.where(telling < MANY, spread * np.sqrt(implied / len(rows)), 0.0)
+    rare = rare_rewards(sample.rewards)
+    telling = len(rows) / len(sample) * informative_rows(logged[:, rare], (i, j))
+    sharp = (telling >= MANY) & (len(rare) < len(sample))
+    least = np.where(sharp, 0.0, spread * np.sqrt(implied / len(rows)))
     return np.maximum(empirical * np.sqrt(np.maximum(unseen, 1.0)), least)
 
 
