@@ -1,10 +1,10 @@
 """What a comparison rests on: estimates by every method on all rows, and a judge of pairs.
 
-A log of up to 20,000 rows is judged whole. Above, and from 2,000 rows on where rewards are rare (clicks), there are two
-sources of certainty: the ordinary judge, of a sample where the log is large, and doubly robust differences on every
-row. Each pair is judged by the one whose error, after all floors, is smaller. Every row assumes less: it also judges where
-the other source is silent, where the two contradict each other, and under an alarm unless its error is far larger.
-Neither the policy that an answer favors nor the other pairs play a part.
+A log of up to 20,000 rows is judged whole. Above, and from 2,000 rows on where rewards are rare (clicks), there are
+two sources of certainty: the ordinary judge, of a sample where the log is large, and doubly robust differences on
+every row. Each pair is judged by the one whose error, after all floors, is smaller. Every row assumes less: it also
+judges where the other source is silent, where the two contradict each other, and under an alarm unless its error is
+far larger. Neither the policy that an answer favors nor the other pairs play a part.
 """
 
 from __future__ import annotations
