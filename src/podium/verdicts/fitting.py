@@ -32,7 +32,6 @@ class Block:
 
     names: tuple[str, ...]
     parts: Floats  # (p, n * n)
-    diagonals: Floats  # (p, n)
     y: Floats  # (n,)
 
     @classmethod
@@ -42,8 +41,7 @@ class Block:
         if logger.shape[1]:
             parts.append(("logger", logger @ logger.T))
         stack = np.stack([matrix for _, matrix in parts])
-        diagonals = np.ascontiguousarray(np.diagonal(stack, axis1=1, axis2=2))
-        return cls(tuple(name for name, _ in parts), stack.reshape(len(parts), -1), diagonals, kernels.y[rows])
+        return cls(tuple(name for name, _ in parts), stack.reshape(len(parts), -1), kernels.y[rows])
 
     def likelihood(self, theta: Floats) -> Terms | None:
         """Minus the log marginal likelihood; None where the covariance is not positive definite."""
@@ -56,13 +54,13 @@ class Block:
         if failed:
             return None
         alpha, _ = lapack.dpotrs(lower, self.y, lower=1)
-        half, _ = lapack.dpotri(lower, lower=1)  # the lower triangle of K^-1; zeros above it
+        inverse, _ = lapack.dpotri(lower, lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
         pulled = (self.parts.reshape(-1, n) @ alpha).reshape(-1, n)  # K_k alpha
-        traces = 2 * (self.parts @ half.ravel(order="K")) - self.diagonals @ np.diag(half)  # tr(K_k K^-1)
-        slope = 0.5 * theta * (traces - pulled @ alpha)
+        slope = 0.5 * theta * (self.parts @ inverse.ravel() - pulled @ alpha)
         pulled *= theta[:, None]
         value = 0.5 * self.y @ alpha + np.log(np.diag(lower)).sum()
-        return Terms(float(value), slope, 0.5 * pulled @ lapack.dpotrs(lower, pulled.T, lower=1)[0])
+        return Terms(float(value), slope, 0.5 * pulled @ inverse @ pulled.T)
 
 
 @dataclass(frozen=True, eq=False)
