@@ -35,7 +35,7 @@ def event(action: int, cost: float, chances: list[float], **context: Any) -> dic
         "EventId": "e",
         "a": order,
         "p": [chances[a - 1] for a in order],
-        "c": {"User": context, "_multi": [{"Action": {"id": a}} for a in order]},
+        "c": {"User": context, "_multi": [{"Action": {"id": a}} for a in range(1, len(chances) + 1)]},
     }
 
 

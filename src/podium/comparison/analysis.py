@@ -85,7 +85,7 @@ class Analysis:
     def units(self) -> float:
         """What turns a difference of the main method's scores into units of reward, whatever the normalisation."""
         estimator, log, proxies = self.main.estimator, self.rows.sample, self.rows.policies.proxies
-        factor = estimator.reward_units(log.n_actions, proxies)
+        factor = estimator.reward_units(self.rows.log.mean_choices, proxies)
         if self.options.normalize == "states" and estimator.is_score and not proxies:
             factor *= len(np.unique(log.state_codes[self.terms.rows])) / len(self.terms.rows)
         return factor
