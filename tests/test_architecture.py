@@ -58,7 +58,7 @@ EXPERIMENTS = [
     "rl.deviations", "rl.figures", "rl.outputs", "rl",
     "calibration.worlds", "calibration.families", "calibration.long_logs", "calibration.peers", "calibration.trials",
     "calibration.tables", "calibration.bench", "calibration.large", "calibration.foresight", "calibration.estimated",
-    "calibration.hidden_causes", "calibration.looks", "calibration.real_trials", "calibration.leaks",
+    "calibration.eligible", "calibration.hidden_causes", "calibration.looks", "calibration.real_trials", "calibration.leaks",
     "calibration.everyday.worlds", "calibration.everyday.families", "calibration.everyday.trials",
     "calibration.everyday.rules", "calibration.everyday.units", "calibration.everyday.results",
     "calibration.everyday.tables", "calibration.everyday.__main__", "calibration.everyday", "calibration.__main__",

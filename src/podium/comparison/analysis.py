@@ -265,10 +265,11 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
     """What the log is too thin for."""
     kept = log.latest
     silent = [p.name for p in policies if not p.proxy and not np.any(p.logged[kept] > 0)]
-    unseen = log.n_actions - len(np.unique(log.action_codes))
+    possible = log.n_actions if log.eligible is None else int(log.eligible.any(axis=0).sum())
+    unseen = possible - len(np.unique(log.action_codes))
     facts = [Fact("policy never logged", policy=name) for name in silent]
     if unseen:
-        facts.append(Fact("actions never logged", actions=log.n_actions, unseen=unseen))
+        facts.append(Fact("actions never logged", actions=possible, unseen=unseen))
     if log.n_states < FEW_STATES:
         facts.append(Fact("few states", states=count(log.n_states, "state")))
     if 1 < log.n_states == len(kept) < len(log):
