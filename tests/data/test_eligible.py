@@ -173,6 +173,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "column 'eligible' has 3 rows; column 'reward' has 4\n\n"
         "Hint: every column describes the same rows, in the same order.",
     ),
+    "rows of a column": (
+        {"eligible": {"a": [1, 0, 1]}},
+        "column 'eligible:a' has 3 rows; the log has 4\n\n"
+        "Hint: every column describes the same rows, in the same order.",
+    ),
+    "nested": (
+        {"eligible": [["a"], [["b"]], ["b"], ["c"]]},
+        f"column 'eligible' must be a list of actions; row 2 holds [['b']] (1 row)\n\nHint: {LIST}",
+    ),
     "columns": (
         {"eligible": np.ones((4, 2), dtype=bool)},
         "column 'eligible' has 2 columns; the action space has 3\n\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,12 @@ def read_cells(given: Any, log: Any, what: str) -> tuple[tuple[Any, ...], Mask, 
     space = log.action_space
     if isinstance(given, Mapping):
         columns = {match(label, space): truths(column, f"{what[:-1]}:{label}'") for label, column in given.items()}
+        odd = [label for label, column in columns.items() if len(column) != len(log)]
+        if odd:
+            raise PodiumError(
+                f"{what[:-1]}:{odd[0]}' has {count(len(columns[odd[0]]), 'row')}; the log has {len(log):,}",
+                hint="every column describes the same rows, in the same order.",
+            )
         cells = np.column_stack([*columns.values()]) if columns else np.zeros((len(log), 0), dtype=bool)
         return tuple(columns), cells, np.full(len(cells), None)
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "biuf":
@@ -131,8 +137,8 @@ def all_truths(row: Any) -> bool:
 
 def truths(column: Any, what: str) -> Mask:
     """A column of 0 and 1, or of words for them."""
-    cells = np.asarray(column)
-    if cells.dtype.kind == "b":
+    cells = np.atleast_1d(np.asarray(column))
+    if cells.dtype.kind == "b" and cells.ndim == 1:
         return cells.astype(bool)
     words = [str(plain(x)).strip().lower() for x in cells]
     bad = [word not in TRUE and word not in FALSE for word in words]
@@ -163,13 +169,14 @@ def list_cells(rows: Sequence[Any], space: Sequence[Any], what: str) -> tuple[tu
     return labels, patterns[[order[key] for key in keys]], shown
 
 
-def cell_key(cell: Any) -> tuple[Any, ...]:
-    """The labels of a cell that is no text."""
+def cell_key(cell: Any) -> tuple[Any, ...] | None:
+    """The labels of a cell that is no text; None where it holds more than labels."""
     if is_gap(cell):
         return ()
     if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
-        return tuple(plain(x) for x in cell if not is_gap(x))
-    return (plain(cell),)
+        labels = tuple(plain(x) for x in cell if not is_gap(x))
+        return labels if all(isinstance(x, Hashable) for x in labels) else None
+    return (plain(cell),) if isinstance(cell, Hashable) else None
 
 
 def separator_of(rows: Sequence[Any], space: Sequence[Any]) -> str:

@@ -112,8 +112,7 @@ class Log(Own, CodedRows):
         )
         self._check_length("action", len(labels))
         self._set(actions=owned(labels))
-        named = len(self.action_space) > 0
-        self._code_actions()
+        named = self._code_actions()
         choice(*RULES)("ineligible", self.ineligible)
         if self.eligible is not None:
             self._set(**eligible_fields(self, named))
@@ -167,12 +166,13 @@ class Log(Own, CodedRows):
                 self._check_length("state", len(checked[header]))
         return checked
 
-    def _code_actions(self) -> None:
+    def _code_actions(self) -> bool:
+        """Code the actions; return whether the action space was given."""
         codes, observed = factorize(self.actions)
         space = checked_space(self.action_space)
         if not space:
             self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
-            return
+            return False
         position = {label: i for i, label in enumerate(space)}
         known = np.array([position.get(plain(x), -1) for x in observed], dtype=np.int64)
         codes = known[codes]
@@ -184,6 +184,7 @@ class Log(Own, CodedRows):
             f"the action space is {listed(space)}; name every action that may be taken.",
         )
         self._set(action_space=space, action_codes=codes)
+        return True
 
     def _check_propensities(self, values: Any, what: str = "") -> Floats:
         what = what or self.column("propensity")
