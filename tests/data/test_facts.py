@@ -375,6 +375,16 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "policy 'new' has different probabilities in rows of one (state, action) (3 rows): it depends on "
         "something that the state columns leave out.",
     ),
+    "renormalized": (
+        {"policy": "new", "rows": "3 rows", "share": 0.125},
+        "policy 'new' plays actions that were not eligible in 3 rows; 12.5% of its probability was moved to the "
+        "eligible actions.",
+    ),
+    "actions named by slot": (
+        {},
+        "the lists of actions have different lengths and no ids, so an action is only its place in the list; give "
+        "every action a tag or an id if a place can hold different items.",
+    ),
     "doubtful propensities": (
         {
             "doubt": "30 rows are too few to learn how actions were chosen",

@@ -45,6 +45,11 @@ def roles(folder: Path, header: str, rows: list[str]) -> dict[str, str]:
             ["state", "action", "policy", "reward"],
         ),
         ("group,value,score", ["a,1,0.5", "b,2,0.7", "a,3,0.9"], ["action", "state", "reward"]),  # no name helps
+        (  # where an action was possible is read by its name, and is no state
+            "x,eligible:a,eligible:b,action,reward",
+            ["1,1,1,a,2", "2,0,1,b,3", "1,1,0,a,1"],
+            ["state", "ignore", "ignore", "action", "reward"],
+        ),
         ("x,empty,action,reward", ["1,,a,2", "2,,b,3", "1,,a,1"], ["state", "ignore", "action", "reward"]),
     ],
 )

@@ -60,6 +60,9 @@ def log_options(add: Add) -> None:
     add("--unit", metavar="COL", help="rows of one unit depend on each other")
     add("--text", action="append", metavar="COL", help="read a column of numbers as names")
     add("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
+    add("--eligible", metavar="COL", help="column that lists the actions possible in a row: a|b|c, or a JSON list")
+    rules = "what to do with policies that play other actions: refuse (default) or renormalize"
+    add("--ineligible", default="refuse", choices=["refuse", "renormalize"], help=rules)
     add("--json", action="store_true", help="print JSON")
     add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)")
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")

@@ -40,6 +40,8 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         unit=options.unit,
         actions=split(options.actions) if options.actions is not None else (),
         text=options.text or (),
+        eligible=options.eligible,
+        ineligible=options.ineligible,
         **engine,
     )
 
@@ -127,7 +129,9 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
     """The episodes of a file of steps, the policies, and the options that belong to episodes."""
     from podium.episodes import read
 
-    refuse_options(options, ("propensity", "time", "unit", "text", "actions"), "has no meaning with --episodes")
+    refuse_options(
+        options, ("propensity", "time", "unit", "text", "actions", "eligible"), "has no meaning with --episodes"
+    )
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given

@@ -87,7 +87,7 @@ class Analysis:
     def units(self) -> float:
         """What turns a difference of the main method's scores into units of reward, whatever the normalisation."""
         estimator, log, proxies = self.main.estimator, self.rows.sample, self.rows.policies.proxies
-        factor = estimator.reward_units(log.n_actions, proxies)
+        factor = estimator.reward_units(self.rows.log.mean_choices, proxies)
         if self.options.normalize == "states" and estimator.is_score and not proxies:
             factor *= len(np.unique(log.state_codes[self.terms.rows])) / len(self.terms.rows)
         return factor
@@ -267,10 +267,11 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
     """What the log is too thin for."""
     kept = log.latest
     silent = [p.name for p in policies if not p.proxy and not np.any(p.logged[kept] > 0)]
-    unseen = log.n_actions - len(np.unique(log.action_codes))
+    possible = log.n_actions if log.eligible is None else int(log.eligible.any(axis=0).sum())
+    unseen = possible - len(np.unique(log.action_codes))
     facts = [Fact("policy never logged", policy=name) for name in silent]
     if unseen:
-        facts.append(Fact("actions never logged", actions=log.n_actions, unseen=unseen))
+        facts.append(Fact("actions never logged", actions=possible, unseen=unseen))
     if log.n_states < FEW_STATES:
         facts.append(Fact("few states", states=count(log.n_states, "state")))
     if 1 < log.n_states == len(kept) < len(log):

@@ -165,6 +165,10 @@ SENTENCES: dict[str, str] = {
     "column:{spec} for the column.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
+    "renormalized": "policy {policy!r} plays actions that were not eligible in {rows}; {share:.1%} of its probability "
+    "was moved to the eligible actions.",
+    "actions named by slot": "the lists of actions have different lengths and no ids, so an action is only its place "
+    "in the list; give every action a tag or an id if a place can hold different items.",
     # of propensities that were logged or declared
     "false propensities": "the propensities cannot be right: on average they give action {action} a probability of "
     "{expected:.3g}, and {logged:.3g} of the rows hold it (chance: {chance:.1g}). Verdicts that need propensities are "

@@ -17,7 +17,7 @@ import numpy as np
 from podium.adapters import vowpal
 from podium.data.arguments import checked, texts
 from podium.data.arguments import path as at_path
-from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd
+from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd, shared_texts
 from podium.data.coded import space
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
@@ -53,6 +53,8 @@ def read_log(
     unit: str | None = None,
     actions: Sequence[Any] = (),
     text: Sequence[str] = (),
+    eligible: str | None = None,
+    ineligible: str = "refuse",
 ) -> Log:
     """Read a log from a CSV, Parquet or JSON lines file.
 
@@ -64,11 +66,13 @@ def read_log(
         none, and is no policy (pi_<name>), is state
     actions : the action space, where it holds more than the logged actions; texts are matched to numbers
     text : columns to read as texts although they look like numbers (codes, postcodes)
+    eligible : the column that lists the actions that were possible in a row; columns eligible:<action> need no name
+    ineligible : "refuse" policies that play other actions, or "renormalize" them over the eligible ones
     """
     columns = read_columns(path, text)
-    roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+    roles = assign_roles(columns, state, action, reward, propensity, time, unit, eligible)
     refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
-    return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
+    return Log.in_roles(columns, roles, match_actions(actions, columns[action]), ineligible=ineligible)
 
 
 def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
@@ -390,11 +394,3 @@ def parquet_error(path: Path, error: Exception) -> PodiumError:
         return PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.")
     reason = str(error).strip().split("\n")[0]
     return PodiumError(f"{path.name} is not a whole Parquet file: {reason}", hint="write the file again.")
-
-
-def shared_texts(column: Any) -> Column:
-    """Texts in which those that repeat are one object: a million short ones would take 60 MB otherwise."""
-    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-    texts: Column = labels[coded.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)]
-    return texts

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from podium.data.arguments import checked, mapping, optional, text, texts
+from podium.data.eligible import eligible_headers
 from podium.data.errors import PodiumError, count
 
 MOST = 50  # columns that a message lists
@@ -29,6 +30,8 @@ class Roles:
     propensity: str  # the header before the colon in propensity:<action>
     full: bool  # such columns give the whole behaviour policy
     guessed: bool  # the state columns are what was left over
+    eligible: tuple[str, ...] = ()  # the columns that hold the eligible actions
+    eligible_name: str = "eligible"  # their header, or what their headers begin with
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +65,7 @@ def headers(name: str, value: Any) -> Any:
 
 @checked(
     columns=mapping, state=optional(headers), action=header, reward=header, propensity=optional(header),
-    time=optional(header), unit=optional(header),
+    time=optional(header), unit=optional(header), eligible=optional(header),
 )  # fmt: skip
 def assign_roles(
     columns: Mapping[str, Any],
@@ -72,6 +75,7 @@ def assign_roles(
     propensity: str | None = None,
     time: str | None = None,
     unit: str | None = None,
+    eligible: str | None = None,
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
@@ -84,12 +88,30 @@ def assign_roles(
     for role in ("propensity", "time"):
         if role not in names and role in columns and role not in as_state:
             names[role] = role
-    chosen = pick_states(columns, state, {*names.values()}, behavior_prefixes(propensity))
+    possible = eligible_headers(columns, eligible)
+    refuse_eligible(columns, eligible, possible, {**names, **{f"state {h}": h for h in as_state}})
+    prefixes = (*behavior_prefixes(propensity), "eligible:")
+    chosen = pick_states(columns, state, {*names.values(), *possible}, prefixes)
     if len(chosen) == 1:
         names["state"] = chosen[0]
     given = [p for p in behavior_prefixes(propensity) if any(name.startswith(p) for name in columns)]
     prefix = given[0].removesuffix(":") if given else propensity or "propensity"
-    return Roles(names, tuple(chosen), prefix, bool(given), state is None)
+    name = eligible or (possible[0].partition(":")[0] if possible else "eligible")
+    return Roles(names, tuple(chosen), prefix, bool(given), state is None, possible, name)
+
+
+def refuse_eligible(
+    columns: Mapping[str, Any], name: str | None, possible: Sequence[str], taken: Mapping[str, str]
+) -> None:
+    """Refuse a column of eligible actions that is not there, or that plays another part."""
+    if name is not None and not possible:
+        raise PodiumError(f"the log has no column {name!r} for the eligible actions", hint=available(columns))
+    for role, header in taken.items():
+        if header in possible:
+            raise PodiumError(
+                f"the column {header!r} cannot hold both the {role.partition(' ')[0]} and the eligible actions",
+                hint="name another column, or leave the option out.",
+            )
 
 
 def behavior_prefixes(propensity: str | None) -> tuple[str, ...]:
@@ -151,15 +173,31 @@ def log_figures(log: Any) -> dict[str, Any]:
         "state_columns": list(log.state_columns),
         **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
         **({"logged_by": log.logged_by} if log.logged_by else {}),
+        **({} if log.eligible is None else {"eligible": eligible_figures(log)}),
     }
+
+
+def eligible_figures(log: Any) -> dict[str, Any]:
+    """How many actions were possible in a row."""
+    return {"least": int(log.choices.min()), "mean": log.mean_choices, "most": int(log.choices.max())}
 
 
 def describe_log(log: Any, engine: str) -> str:
     """A log in one line."""
     return (
         f"Log ({engine}): {count(len(log), 'row')}, {log.distinct:,} distinct (state, action), "
-        f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}, {log.logged_by or KNOWN[log.knows]}"
+        f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}{eligible_text(log)}, "
+        f"{log.logged_by or KNOWN[log.knows]}"
     )
+
+
+def eligible_text(log: Any) -> str:
+    """What a log's line says of its eligible actions."""
+    if log.eligible is None:
+        return ""
+    of = eligible_figures(log)
+    numbers = f"{of['least']:,}" if of["least"] == of["most"] else f"{of['least']:,} to {of['most']:,}"
+    return f" ({numbers} eligible in a row)"
 
 
 def describe_states(log: Any) -> str:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from podium.data.arguments import checked, texts
+from podium.data.arguments import checked, choice, texts
 from podium.data.arguments import text as named
 from podium.data.arrays import arrow_column, odd_values, refuse_odd
 from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key
+from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, shown
 from podium.data.frames import is_frame
 from podium.data.log import TEXT_HINT, Log
@@ -65,6 +66,8 @@ class ScannedLog:
     actions: tuple[Any, ...] = ()
     behavior: Any = None
     known: str = ""
+    ineligible: str = "refuse"
+    eligible: ClassVar[None] = None  # eligible actions are read into memory, see `head`
     estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
     logged_by: ClassVar[str] = ""
 
@@ -90,6 +93,11 @@ class ScannedLog:
     @property
     def n_actions(self) -> int:
         return len(self.action_space)
+
+    @property
+    def mean_choices(self) -> float:
+        """How many actions were possible in a row."""
+        return float(self.n_actions)
 
     @property
     def knows(self) -> str:
@@ -163,7 +171,8 @@ class ScannedLog:
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
             raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
-        return ScannedLog(self.engine, self.roles.with_unit(column), self.actions, self.behavior)
+        roles = self.roles.with_unit(column)
+        return ScannedLog(self.engine, roles, self.actions, self.behavior, ineligible=self.ineligible)
 
     # --- passes ---------------------------------------------------------------------------------------------------
 
@@ -279,6 +288,11 @@ class ScannedLog:
         return ArrowReader(Reader({}), self.roles, actions, behavior).log_of(batch)
 
     def head(self, columns: Iterable[str]) -> pa.RecordBatch:
+        if self.roles.eligible:
+            raise PodiumError(
+                "eligible actions are read into memory, and this log is read in passes",
+                hint="use engine='memory' (--engine memory), or a log of up to 20,000 rows.",
+            )
         return self.engine.head(list(dict.fromkeys([*self.roles.columns, *columns])), HEAD)
 
     def refuse(self, reader: ArrowReader | None, columns: Sequence[str] = ()) -> None:
@@ -299,7 +313,8 @@ class ScannedLog:
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(one_batch(pa.Table.from_batches(batches)))
         refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
-        log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
+        space = match_actions(self.actions, columns[self.roles.names["action"]])
+        log = Log.in_roles(columns, self.roles, space, ineligible=self.ineligible)
         log = log if self.behavior is None else log.with_behavior(self.behavior)
         log._set(engine=self.engine.name)
         return log
@@ -322,6 +337,8 @@ def scan_log(
     unit: str | None = None,
     actions: Sequence[Any] = (),
     text: Sequence[str] = (),
+    eligible: str | None = None,
+    ineligible: str = "refuse",
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -331,12 +348,13 @@ def scan_log(
     source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
     engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
-    state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
+    state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
     roles: dict[str, Any] = {
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
+        "eligible": eligible,
     }  # fmt: skip
     chosen = choose_engine(source, engine)
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
@@ -345,8 +363,8 @@ def scan_log(
         )
     if chosen == "memory":
         if is_frame(source):
-            return Log.from_frame(source, actions=actions, **roles)
-        return read_log(source, actions=actions, text=text, **roles)
+            return Log.from_frame(source, actions=actions, ineligible=ineligible, **roles)
+        return read_log(source, actions=actions, text=text, ineligible=ineligible, **roles)
     opened: Engine
     if chosen == "spark":
         opened = import_module("podium.engines.spark").SparkEngine(source, text=text, **options)
@@ -354,7 +372,9 @@ def scan_log(
         from podium.engines.duckdb import DuckEngine
 
         opened = DuckEngine(source, text=text, **options)
-    log = ScannedLog(opened, assign_roles(opened.headers(), **roles))
+    log = ScannedLog(
+        opened, assign_roles(opened.headers(), **roles), ineligible=choice(*RULES)("ineligible", ineligible)
+    )
     return log.with_action_space(actions) if len(actions) else log
 
 

@@ -156,6 +156,8 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
                 else "its probability of the logged action"
             )
             give(f.header, "policy", f"pi_ names a policy: {whole}")
+        elif f.header.startswith("eligible:"):
+            give(f.header, "ignore", "not a state: it says where an action was possible, and is read by its name")
     for role, test in TESTS.items():
         header = next((h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f)), None)
         if header is not None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.log import Log
@@ -34,6 +35,7 @@ class Evidence:
     behavior : (N, A) B(.|s_n), if known in full
     units : (N,) codes of units whose rows depend on each other, if any
     action_features : (A, f) coordinates of the actions, if they have any
+    eligible : (N, A) which actions were possible, if not all
     """
 
     numeric: Floats
@@ -46,6 +48,7 @@ class Evidence:
     behavior: Floats | None = None
     units: Codes | None = None
     action_features: Floats | None = None
+    eligible: NDArray[np.bool_] | None = None
 
     @property
     def rows(self) -> int:
@@ -86,6 +89,7 @@ class Evidence:
         return Evidence(
             self.numeric[rows], self.texts[rows], states, self.actions[rows], self.rewards[rows],
             self.policies[:, rows], pick[0], pick[1], units, self.action_features,
+            None if self.eligible is None else self.eligible[rows],
         )  # fmt: skip
 
 
@@ -106,6 +110,7 @@ def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
         behavior=log.behavior,
         units=None if log.units is None else factorize(log.units)[0],
         action_features=coordinates(log.action_space),
+        eligible=log.eligible,
     )
 
 

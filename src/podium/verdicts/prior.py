@@ -6,7 +6,8 @@ The parts, in units of the sd of the rewards; states are standardised, D = squar
     covariate   habits log B(.|s): loggers that follow the state
     action      1[a = a'] (or smooth action kernels) times (const, linear, exp(-D/2))
     cell        1[s = s', a = a'],  unit 1[u = u'],  noise
-    features    pi_k(a|s) - 1/A over its rms, and log B(a|s): linear in what policies and logger prefer
+    features    pi_k(a|s) - 1/A over its rms, and log B(a|s): linear in what policies and logger prefer; A counts the
+                eligible actions of a row, and the features of other actions are 0
 
 Of the policy features, only those of the two policies of a pair enter the posterior of their difference (see `block`),
 and none enters the fit: what is said of a pair does not depend on the other policies.
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.data.columns import Codes, Floats
+from podium.data.eligible import uniform_over
 from podium.verdicts.evidence import Evidence, standard_columns
 
 NOISE = 1e-9  # probabilities and log-odds closer than this are equal
@@ -157,15 +159,12 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
         apart = squared_distances(z) / z.shape[1]
         action += [("smooth", np.exp(-apart / 2)), ("rough", np.exp(-apart / 0.18))]
 
-    centred = e.policies - 1 / e.n_actions
-    size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
+    centred, size = centred_policies(e)
     features = [np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(2)]
     covariates: Components = []
     logger = logging_feature(e)
     if e.behavior is not None:
-        habits = np.log(np.maximum(e.behavior, 1e-12))
-        habits = habits - habits.mean(axis=1, keepdims=True)
-        covariates.append(("habits", unit_diagonal(habits - habits.mean(axis=0))))
+        covariates.append(("habits", unit_diagonal(habits_of(e))))
     if logger is not None:
         features.append(logger[None])
     split = {
@@ -184,13 +183,38 @@ def nearest(kernel: Floats) -> float:
     return float(np.clip(correlation.max(axis=1), 0, 1).mean())
 
 
+def centred_policies(e: Evidence) -> tuple[Floats, Floats]:
+    """(K, N, A) pi - 1/A over the eligible actions, 0 elsewhere; and its rms over them, (K, 1, 1)."""
+    if e.eligible is None:
+        centred = e.policies - 1 / e.n_actions
+        return centred, np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
+    centred = np.where(e.eligible, e.policies - uniform_over(e.eligible), 0.0)
+    return centred, np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True) / e.eligible.sum())
+
+
+def log_behavior(e: Evidence) -> Floats:
+    """(N, A) log B(a|s), centred over the eligible actions of a row; 0 elsewhere: nothing is known of the others."""
+    log_b = np.log(np.maximum(np.asarray(e.behavior), 1e-12))
+    if e.eligible is None:
+        return np.asarray(log_b - log_b.mean(axis=1, keepdims=True))
+    mean = np.where(e.eligible, log_b, 0.0).sum(axis=1) / e.eligible.sum(axis=1)
+    return np.where(e.eligible, log_b - mean[:, None], 0.0)
+
+
+def habits_of(e: Evidence) -> Floats:
+    """(N, A) how the logger departs in a row from what it does on average where an action is eligible."""
+    log_b = log_behavior(e)
+    if e.eligible is None:
+        return np.asarray(log_b - log_b.mean(axis=0))
+    return np.where(e.eligible, log_b - log_b.sum(axis=0) / np.maximum(e.eligible.sum(axis=0), 1), 0.0)
+
+
 def logging_feature(e: Evidence) -> Floats | None:
     """(N, A) log B(a|s), centred per state, of unit sd; None where B is unknown or uniform."""
     if e.behavior is None:
         return None
-    log_b = np.log(np.maximum(e.behavior, 1e-12))
-    log_b = log_b - log_b.mean(axis=1, keepdims=True)
-    size = log_b.std()
+    log_b = log_behavior(e)
+    size = log_b.std() if e.eligible is None else np.sqrt((log_b**2).sum() / e.eligible.sum())
     return None if size <= NOISE else log_b / size
 
 
