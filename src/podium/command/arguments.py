@@ -60,6 +60,9 @@ def log_options(add: Add) -> None:
     add("--unit", metavar="COL", help="rows of one unit depend on each other")
     add("--text", action="append", metavar="COL", help="read a column of numbers as names")
     add("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
+    add("--action-features", metavar="FILE", help="one row per action: its name, then price, category, embedding, ...")
+    costs = "known cost of an action, or of a column: call=2.5, column:price; repeat for several (default: none)"
+    add("--cost", action="append", metavar="ACTION=C", help=costs)
     add("--json", action="store_true", help="print JSON")
     add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)")
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
@@ -132,6 +135,7 @@ def plan_options(add: Add) -> None:
 def evaluate_options(add: Add) -> None:
     methods = "repeat for several; all: the whole family; default: the four of the paper, or of episodes"
     add("--estimator", action="append", metavar="NAME", help=methods)
+    cost_option(add)
 
 
 def spectrum_options(add: Add) -> None:

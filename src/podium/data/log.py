@@ -71,6 +71,7 @@ class Log(Own, CodedRows):
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
     engine: str = "memory"
+    action_features: Any = field(default=None, init=False)  # `podium.data.action_features`, on the action space
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
     # Set by `podium.propensities.behavior`, which comes later in the flow: a log, the behavior policy in any form and a
