@@ -16,8 +16,8 @@ from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances, log_likelihood
 from podium.verdicts.prior import Kernels, build_kernels
 
-# In the worlds of `podium.calibration.action_features` that it calls TUNED, at 300 rows, features that matter gained 15
-# to 69, and useless ones less than 3.
+# On five logs of 300 rows of the world "catalogue" of `podium.calibration.action_features` features gained 21 to 69. The
+# six logs of its held-out worlds with useless features all stayed below this limit.
 GAIN = 4.0
 ROWS = 500  # rows per block of the likelihood
 BLOCKS = 4
