@@ -16,7 +16,7 @@ from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances, log_likelihood
 from podium.verdicts.prior import Kernels, build_kernels
 
-# On five logs of 300 rows of the world "catalogue" of `podium.calibration.action_features` features gained 21 to 69. The
+# On five logs of 300 rows of the world "catalogue" of `podium.calibration.action_features` they gained 21 to 69. The
 # six logs of its held-out worlds with useless features all stayed below this limit.
 GAIN = 4.0
 ROWS = 500  # rows per block of the likelihood
