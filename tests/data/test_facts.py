@@ -173,6 +173,35 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"procedure": "gated", "why": "the posterior needs probabilities"},
         "Judged by the gated procedure: the posterior needs probabilities",
     ),
+    "known costs": (
+        {"verb": "subtracted from", "costs": "'call' 2.5"},
+        "Known costs are subtracted from every value exactly: 'call' 2.5",
+    ),
+    "known costs by row": (
+        {"verb": "added to", "columns": "price"},
+        "Known costs are added to every value exactly, row by row: price",
+    ),
+    "costs alone": (
+        {},
+        "every row has the same reward, so known costs alone tell policies apart. If rewards can differ, log "
+        "more rows.",
+    ),
+    "action features": (
+        {"columns": "price, brand"},
+        "Action features: price, brand. Actions that are alike in them inform each other",
+    ),
+    "action features explain nothing": (
+        {"columns": "price"},
+        "Action features: price. They explain nothing that this log shows, so the verdicts do without them",
+    ),
+    "action features ignored": (
+        {"columns": "title"},
+        "Action features that are constant, or texts that differ for every action, are not used: title",
+    ),
+    "action features unused": (
+        {"columns": "price", "why": "the gated procedure has no model of the actions"},
+        "The action features (price) are not used: the gated procedure has no model of the actions",
+    ),
     "sample judges": (
         {"rows": 20_000, "of": 1_000_000},
         "Estimates come from all rows; verdicts and what drives them from a random sample of 20,000 of the "

@@ -63,6 +63,9 @@ def log_options(add: Add) -> None:
     add("--eligible", metavar="COL", help="column that lists the actions possible in a row: a|b|c, or a JSON list")
     rules = "what to do with policies that play other actions: refuse (default) or renormalize"
     add("--ineligible", default="refuse", choices=["refuse", "renormalize"], help=rules)
+    add("--action-features", metavar="FILE", help="one row per action: its name, then price, category, embedding, ...")
+    costs = "known cost of an action, or of a column: call=2.5, column:price; repeat for several (default: none)"
+    add("--cost", action="append", metavar="ACTION=C", help=costs)
     add("--json", action="store_true", help="print JSON")
     add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)")
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
@@ -135,6 +138,7 @@ def plan_options(add: Add) -> None:
 def evaluate_options(add: Add) -> None:
     methods = "repeat for several; all: the whole family; default: the four of the paper, or of episodes"
     add("--estimator", action="append", metavar="NAME", help=methods)
+    cost_option(add)
 
 
 def spectrum_options(add: Add) -> None:

@@ -21,6 +21,7 @@ from podium.command.options import (
     baseline_of,
     behavior_of,
     judge_arguments,
+    known_arguments,
     method_arguments,
     note_inputs,
     open_log,
@@ -98,7 +99,8 @@ def find_plan(options: argparse.Namespace) -> Plan:
 def find_estimates(options: argparse.Namespace) -> Estimates:
     """The estimates; on a file of recorded steps by importance sampling, unless other methods are named."""
     how = {
-        "baseline": baseline_of(options.baseline), "behavior": behavior_of(options), **method_arguments(options)
+        "baseline": baseline_of(options.baseline), "behavior": behavior_of(options),
+        "lower_is_better": options.lower_is_better, **method_arguments(options),
     }  # fmt: skip
     if options.episodes:
         from podium.episodes import evaluate as evaluate_recorded
@@ -120,6 +122,7 @@ def find_spectrum(options: argparse.Namespace) -> Spectrum:
         behavior=behavior_of(options),
         seed=options.seed,
         sample_rows=options.sample_rows,
+        **known_arguments(options),
     )
 
 

@@ -52,7 +52,7 @@ def note_inputs(options: argparse.Namespace) -> None:
         for path in find_files(options.log, KINDS).files:
             note_input(path)
     named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
-    for spec in (*named, options.behavior or "", options.baseline):
+    for spec in (*named, options.behavior or "", options.baseline, options.action_features or ""):
         note_input(file_of(spec))
 
 
@@ -102,7 +102,13 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 def method_arguments(options: argparse.Namespace) -> dict[str, Any]:
     names = ("normalize", "duplicates", "seed", "sample_rows")
-    return {name: getattr(options, name) for name in names}
+    return {name: getattr(options, name) for name in names} | known_arguments(options)
+
+
+def known_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """What is known of the actions, where something is: their features, their costs."""
+    given = {"action_features": options.action_features, "cost": options.cost}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def behavior_of(options: argparse.Namespace) -> Any:
@@ -130,7 +136,9 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
     from podium.episodes import read
 
     refuse_options(
-        options, ("propensity", "time", "unit", "text", "actions", "eligible"), "has no meaning with --episodes"
+        options,
+        ("propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost"),
+        "has no meaning with --episodes",
     )
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
@@ -140,4 +148,4 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
-            raise PodiumError(f"--{name} {why}", hint=f"see podium {options.run} --help.")
+            raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")

@@ -25,6 +25,7 @@ from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.bootstrap import percentiles
+from podium.estimates.costs import all_net
 from podium.estimates.estimators import ESTIMATORS, Estimator
 from podium.estimates.evaluate import on_rows, value_table
 from podium.estimates.methods import Method, complete, prepare, prepare_all, run, sample_terms
@@ -217,7 +218,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         options=options,
         main=main,
         terms=sample_terms(scoring, rows),
-        values=value_table(rows.policies.names, shown, by_name),
+        values=value_table(rows.policies.names, shown, all_net(by_name, rows)),
         unavailable=unavailable,
         usual=usual,
         obstacle=obstacle,

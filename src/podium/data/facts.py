@@ -77,6 +77,16 @@ SENTENCES: dict[str, str] = {
     "estimate not used": "The verdicts do without the estimated propensities, which serve IPS and DRE and can only "
     "silence a pair",
     "estimate taken as known": "The errors take the estimated propensities as if they were known",
+    "known costs": "Known costs are {verb} every value exactly: {costs}",
+    "known costs by row": "Known costs are {verb} every value exactly, row by row: {columns}",
+    "costs alone": "every row has the same reward, so known costs alone tell policies apart. If rewards can differ, "
+    "log more rows.",
+    "action features": "Action features: {columns}. Actions that are alike in them inform each other",
+    "action features explain nothing": "Action features: {columns}. They explain nothing that this log shows, so the "
+    "verdicts do without them",
+    "action features ignored": "Action features that are constant, or texts that differ for every action, are not used"
+    ": {columns}",
+    "action features unused": "The action features ({columns}) are not used: {why}",
     "procedure": "Judged by the {procedure} procedure: {why}",
     "look": "Look {number} of {of}: claims and gates need level {needed:.4g} now, so that all looks together keep "
     "level {level:g}",

@@ -76,6 +76,7 @@ class Log(Own, CodedRows):
     engine: str = "memory"
     eligible: Any = None
     ineligible: str = "refuse"
+    action_features: Any = field(default=None, init=False)  # `podium.data.action_features`, on the action space
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
     # Set by `podium.propensities.behavior`, which comes later in the flow: a log, the behavior policy in any form and a

@@ -90,6 +90,7 @@ class PolicySet:
 
     policies: tuple[PolicyRows, ...]
     warnings: tuple[str, ...] = ()
+    costs: Any = None  # what they cost where that is known (`podium.estimates.costs`)
 
     @property
     def names(self) -> tuple[str, ...]:

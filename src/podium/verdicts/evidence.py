@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.log import Log
-from podium.data.scales import near_one
+from podium.data.scales import standard_columns
 from podium.policies import PolicySet
+from podium.verdicts.action_kernels import action_kernels
 from podium.verdicts.pairs import pair_indices
-
-NOISE = 1e-12  # spread relative to size below which a column is constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +35,7 @@ class Evidence:
     units : (N,) codes of units whose rows depend on each other, if any
     action_features : (A, f) coordinates of the actions, if they have any
     eligible : (N, A) which actions were possible, if not all
+    action_kernels : (A, A) similarities of the actions by name, where something is known of them
     """
 
     numeric: Floats
@@ -49,6 +49,7 @@ class Evidence:
     units: Codes | None = None
     action_features: Floats | None = None
     eligible: NDArray[np.bool_] | None = None
+    action_kernels: tuple[tuple[str, Floats], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -90,6 +91,7 @@ class Evidence:
             self.numeric[rows], self.texts[rows], states, self.actions[rows], self.rewards[rows],
             self.policies[:, rows], pick[0], pick[1], units, self.action_features,
             None if self.eligible is None else self.eligible[rows],
+            self.action_kernels,
         )  # fmt: skip
 
 
@@ -109,8 +111,9 @@ def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
         propensities=log.propensities,
         behavior=log.behavior,
         units=None if log.units is None else factorize(log.units)[0],
-        action_features=coordinates(log.action_space),
+        action_features=coordinates(log.action_space) if log.action_features is None else None,
         eligible=log.eligible,
+        action_kernels=() if log.action_features is None else action_kernels(log.action_features),
     )
 
 
@@ -119,11 +122,3 @@ def coordinates(actions: Sequence[Any]) -> Floats | None:
     if not all(isinstance(a, float) for a in actions) or all(float(a).is_integer() for a in actions):
         return None
     return standard_columns(np.array(actions, dtype=np.float64)[:, None])
-
-
-def standard_columns(x: Floats) -> Floats:
-    """Columns of mean 0 and sd 1; one that varies by rounding noise alone becomes 0."""
-    x = near_one(x)
-    spread = x.std(axis=0)
-    varies = spread > NOISE * np.abs(x).max(axis=0)
-    return np.where(varies, x - x.mean(axis=0), 0.0) / np.where(varies, spread, 1.0)
