@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, count, show_value
+from podium.data.errors import PodiumError, count, listed, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
@@ -38,6 +38,7 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.leaks import check_columns, silence_leaks
 from podium.verdicts.pairs import pair_indices
 from podium.verdicts.posterior import policy_values
+from podium.verdicts.recipes import folds_of, recipes_in, refuse_posterior, widening, with_recipes
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
@@ -134,8 +135,16 @@ class Analysis:
             found = self.by_sample
         else:
             found = best_of(self._by_every_row, self.by_sample)
+        if recipes_in(self.rows.policies):
+            found = with_recipes(found, self.held_out(found), self.rows.policies, folds_of(self.rows.sample))
         needed = self.usual in (EVERY_ROW, *JUDGES) or self.main.estimator.uses_propensity
         return unbelieved(found) if needed and self.rows.contradiction else found
+
+    def held_out(self, usual: Judgement) -> Judgement:
+        """What judges recipes: differences that are sums over rows, by DRE where propensities are known."""
+        if self.options.verdicts is not None:
+            return usual
+        return self.judged("gated") if self.every_row is None else self._by_every_row
 
     @cached_property
     def by_sample(self) -> Judgement:
@@ -204,7 +213,9 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
     asked = EVERY_ROW in (usual, str(options.estimator).lower())
-    extra = method_of(rows, options.seed) if asked or not rows.whole else None
+    refuse_posterior(rows.policies, options.verdicts or str(options.estimator).lower())
+    recipes = recipes_in(rows.policies)
+    extra = method_of(rows, options.seed) if asked or recipes or not rows.whole else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
@@ -220,7 +231,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         usual=usual,
         obstacle=obstacle,
         every_row=None if extra is None else (extra, results[-1]),
-        notes=(*fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
+        notes=(*recipe_notes(rows), *fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
         warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.warnings),
     )
 
@@ -249,6 +260,12 @@ def cautions(main: MethodResult, names: Sequence[str]) -> tuple[Fact, ...]:
     return (
         Fact("shrinks unevenly", method=method, most=larger, policy=names[most], least=smaller, other=names[least]),
     )
+
+
+def recipe_notes(rows: Rows) -> list[Fact]:
+    """That a recipe is judged, and how."""
+    names, folds = recipes_in(rows.policies), folds_of(rows.sample)
+    return [Fact("recipes", policies=listed(names), folds=folds, factor=widening(folds))] if names else []
 
 
 def fixed_shares(log: Log) -> list[Fact]:

@@ -32,6 +32,7 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.looks import parse_look, spend
 from podium.verdicts.multiplicity import best_and_regret, claim, claim_jointly, rule_text, two_sided
 from podium.verdicts.pairs import pair_indices
+from podium.verdicts.recipes import recipes_in
 
 COMPARE = tuple(field.name for field in fields(Options))
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
@@ -213,6 +214,7 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         notes=tuple(notes),
         look=options.look,
         look_level=None if look is None else 1 - spend(look, options.level),
+        recipes=recipes_in(rows.policies) or None,
     )
 
 

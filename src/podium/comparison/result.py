@@ -100,6 +100,7 @@ class Settings:
     bandwidth: tuple[float, ...] | None = None
     look: str | None = None  # which of the planned looks this is
     look_level: float | None = None  # the level of claims at this look
+    recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)

@@ -165,6 +165,9 @@ SENTENCES: dict[str, str] = {
     "column:{spec} for the column.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
+    "recipes": "{policies} learned from this log: on each of {folds} folds podium judges what was learned from the other "
+    "folds, with errors widened {factor:.3g} times since these share rows. The answer is about the recipe, not about one "
+    "fixed model",
     # of propensities that were logged or declared
     "false propensities": "the propensities cannot be right: on average they give action {action} a probability of "
     "{expected:.3g}, and {logged:.3g} of the rows hold it (chance: {chance:.1g}). Verdicts that need propensities are "

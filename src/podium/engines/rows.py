@@ -25,6 +25,7 @@ from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, un
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
 from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
+from podium.policies.cross_fitted import teach
 from podium.policies.specs import shadowed_columns
 from podium.propensities.frequencies import contradiction
 
@@ -292,6 +293,7 @@ def open_rows(
     check_log(log)
     log = with_options(log, behavior, actions, unit, seed)
     doubts = () if log.estimated is None else log.estimated.warnings
+    policies = teach(log, policies, seed)
     if len(log) <= size or at_once:
         log, resolved = resolve_policies(log, policies)
         resolved = PolicySet(resolved.policies, (*doubts, *resolved.warnings))

@@ -22,6 +22,7 @@ from podium.estimates.options import Options
 from podium.estimates.results import FEW, MethodResult
 from podium.outputs.display import Block, Shown, Table, number
 from podium.policies.batches import NewActions
+from podium.policies.cross_fitted import aimed
 from podium.policies.drafts import Policy
 from podium.version import VERSION
 
@@ -158,7 +159,7 @@ def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequen
         or any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given)
     )
     return open_rows(
-        log, policies, options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
+        log, aimed(policies, options.lower_is_better), options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
         at_once=at_once, late=late,
     )  # fmt: skip
 

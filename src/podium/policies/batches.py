@@ -117,6 +117,8 @@ def on_rows(policy: Policy, rows: Codes) -> Policy:
     """A prepared policy for some rows of the log: of answers row by row, those of these rows."""
     if policy.kind in BY_ROW:
         return replace(policy, source=policy.source[rows])
+    if isinstance(policy.source, Draft):
+        return replace(policy, source=policy.source.take(rows))
     return replace(policy, source=policy.source.take(rows)) if isinstance(policy.source, Table) else policy
 
 

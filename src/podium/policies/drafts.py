@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -31,7 +31,7 @@ from podium.data.owned import ask, lent, owned
 
 KINDS = (
     "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "shares",
-    "logged", "sql",
+    "logged", "sql", "learned",
 )  # fmt: skip
 
 
@@ -99,6 +99,13 @@ class Draft:
     ratios: Floats | None = None  # (N,)
     terms: Mapping[str, GivenTerms] = field(default_factory=dict)
     density: bool = False
+
+    def take(self, rows: Codes) -> Draft:
+        """The policy on some of its rows."""
+        logged, matrix, chosen, ratios = (
+            None if part is None else part[rows] for part in (self.logged, self.matrix, self.chosen, self.ratios)
+        )
+        return replace(self, logged=logged, matrix=matrix, chosen=chosen, ratios=ratios)
 
 
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:

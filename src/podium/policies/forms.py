@@ -17,6 +17,7 @@ from podium.data.frames import columns_to_frame, is_frame
 from podium.data.log import Log
 from podium.data.roles import available
 from podium.policies.drafts import Draft, Policy, call, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.recipes import Learned
 from podium.policies.shares import read_shares
 from podium.policies.specs import parse_spec
 from podium.policies.sql import chosen_actions
@@ -40,6 +41,8 @@ def stated(name: str, policy: Any, log: Log) -> Policy:
 def guess_kind(name: str, source: Any) -> str:
     """The form of a policy that was given without saying which."""
     refuse_class(f"policy {name!r}", source)
+    if isinstance(source, Learned | Draft):
+        return "learned"
     if is_frame(source) or isinstance(source, Mapping):
         return "table"
     what = f"policy {name!r}"
@@ -221,6 +224,16 @@ def read_sql(name: str, policy: Policy, log: Log) -> Draft:
     return read_actions(name, Policy(chosen_actions(name, str(policy.source), log)), log)
 
 
+def read_learned(name: str, policy: Policy, log: Log) -> Draft:
+    if isinstance(policy.source, Draft):  # cross-fitted before it was asked on any rows
+        return policy.source
+    raise PodiumError(
+        f"policy {name!r} is a recipe that learns from the log; only a candidate policy can be one, and only on a log "
+        "in memory",
+        hint="read the log with podium.read_log (--engine memory), or give a policy that is already trained.",
+    )
+
+
 READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "column": read_column,
     "probabilities": read_probabilities,
@@ -234,4 +247,5 @@ READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "shares": read_shares,
     "logged": read_logged,
     "sql": read_sql,
+    "learned": read_learned,
 }

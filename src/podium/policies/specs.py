@@ -1,7 +1,7 @@
 """SPEC strings: policies named on the command line.
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · shares:A=.4,B=.6 · uniform · logged · sql:EXPRESSION ·
-package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
+package.module:object · learned:package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
 
 A SPEC means the same for every log. The bare name of a column also names it, unless it has the form of a SPEC.
 """
@@ -30,7 +30,7 @@ from podium.policies.shares import parse_shares
 
 FORMS = (
     "column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
+    "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 WORDS = ("uniform", "logged")
 PREFIXES = ("column", "constant", "shares", "sql", "vw")
@@ -53,6 +53,8 @@ def parse_spec(spec: str, log: Log) -> Policy:
         return Policy(rest, kind=head)
     if head == "shares":
         return Policy(parse_shares(rest), kind="shares")
+    if is_recipe(spec):  # made a policy before it is read, where that is possible
+        return Policy(spec, kind="learned")
     if head == "sb3":
         return Policy(load_model(spec), kind="model")
     if head == "vw":
@@ -77,11 +79,17 @@ def parse_spec(spec: str, log: Log) -> Policy:
 def is_spec(text: str) -> bool:
     """Whether a text is a SPEC by its form, whatever columns a log has: no header can change what a SPEC means."""
     head, _, rest = text.partition(":")
-    if text in WORDS or head == "sb3" or (head in PREFIXES and rest):
+    if text in WORDS or head == "sb3" or (head in PREFIXES and rest) or is_recipe(text):
         return True
     if Path(text).suffix.lower() in (*PICKLES, ".skops", *TABLES):
         return True
     return is_member(text) and is_module(head.partition(".")[0])
+
+
+def is_recipe(text: str) -> bool:
+    """Whether a text has the form learned:package.module:object."""
+    head, _, rest = text.partition(":")
+    return head == "learned" and is_member(rest)
 
 
 def is_member(text: str) -> bool:
