@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from podium.worlds import bandits
 
 __all__ = [
-    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval", "Learned",
-    "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog", "Spectrum",
-    "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
+    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
+    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog",
+    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
     "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
     "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip

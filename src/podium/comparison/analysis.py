@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.comparison.state_columns import state_warnings
+from podium.comparison.weights import weight_warnings
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, listed, show_value
 from podium.data.facts import Fact
@@ -31,6 +33,7 @@ from podium.estimates.results import MethodResult
 from podium.estimates.terms import RowTerms
 from podium.outputs.display import share
 from podium.policies import PolicySet
+from podium.policies.labels import folded
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.doubly_robust import judge_every_row, method_of
 from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
@@ -38,7 +41,7 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.leaks import check_columns, silence_leaks
 from podium.verdicts.pairs import pair_indices
 from podium.verdicts.posterior import policy_values
-from podium.verdicts.recipes import folds_of, recipes_in, refuse_posterior, widening, with_recipes
+from podium.verdicts.recipes import folds_of, recipe_pairs, recipes_in, refuse_posterior, widening, with_recipes
 from podium.verdicts.unseen_weight import unseen_errors
 
 FEW_STATES = 5
@@ -131,20 +134,26 @@ class Analysis:
         """What the procedure that was asked for, or the better of the two sources, says of every pair."""
         if self.options.verdicts is not None:
             found = self.judged(self.usual)
+        elif recipe_pairs(self.rows.policies).all():
+            found = self.held_out
         elif self.every_row is None or self.rows.whole:
             found = self.by_sample
         else:
             found = best_of(self._by_every_row, self.by_sample)
         if recipes_in(self.rows.policies):
-            found = with_recipes(found, self.held_out(found), self.rows.policies, folds_of(self.rows.sample))
+            held_out = found if self.options.verdicts is not None else self.held_out
+            found = with_recipes(found, held_out, self.rows.policies, folds_of(self.rows.sample))
         needed = self.usual in (EVERY_ROW, *JUDGES) or self.main.estimator.uses_propensity
         return unbelieved(found) if needed and self.rows.contradiction else found
 
-    def held_out(self, usual: Judgement) -> Judgement:
+    @property
+    def held_out(self) -> Judgement:
         """What judges recipes: differences that are sums over rows, by DRE where propensities are known."""
-        if self.options.verdicts is not None:
-            return usual
-        return self.judged("gated") if self.every_row is None else self._by_every_row
+        return self._gated if self.every_row is None else self._by_every_row
+
+    @cached_property
+    def _gated(self) -> Judgement:
+        return self.judged("gated")
 
     @cached_property
     def by_sample(self) -> Judgement:
@@ -232,7 +241,12 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         obstacle=obstacle,
         every_row=None if extra is None else (extra, results[-1]),
         notes=(*recipe_notes(rows), *fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
-        warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.warnings),
+        warnings=(
+            *cautions(main, rows.policies.names),
+            *log_warnings(rows.sample, len(rows)),
+            *rows.warnings,
+            *weight_warnings(rows),
+        ),
     )
 
 
@@ -293,6 +307,17 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
     return facts
 
 
-def log_warnings(log: Log) -> tuple[Fact, ...]:
-    """What looks wrong with a log before any policy is asked."""
-    return (Fact("one state each", columns=", ".join(log.state_columns)),) if 1 < len(log) == log.n_states else ()
+def log_warnings(log: Log, of: int = 0) -> tuple[Fact, ...]:
+    """What looks wrong with a log, or with a sample of so many rows, before any policy is asked."""
+    return (*state_warnings(log, of or len(log)), *similar_actions(log.action_space))
+
+
+def similar_actions(space: Sequence[Any]) -> list[Fact]:
+    """Actions that differ only by case or by spaces: the same one, perhaps, written in two ways."""
+    first: dict[str, str] = {}
+    found = []
+    for label in (x for x in space if isinstance(x, str)):
+        twin = first.setdefault(folded(label), label)
+        if twin != label:
+            found.append(Fact("similar actions", one=show_value(twin), other=show_value(label)))
+    return found

@@ -162,7 +162,7 @@ class ScannedLog:
 
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
-            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
         return ScannedLog(self.engine, self.roles.with_unit(column), self.actions, self.behavior)
 
     # --- passes ---------------------------------------------------------------------------------------------------

@@ -158,8 +158,9 @@ def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequen
         or isinstance(options.baseline, KnownAverages)
         or any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given)
     )
+    policies = aimed(policies, options.lower_is_better)
     return open_rows(
-        log, aimed(policies, options.lower_is_better), options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
+        log, policies, options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
         at_once=at_once, late=late,
     )  # fmt: skip
 

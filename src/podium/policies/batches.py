@@ -19,6 +19,7 @@ from podium.data.roles import Roles, behavior_prefixes
 from podium.policies import PolicyRows, PolicySet, align
 from podium.policies.drafts import Draft, Policy, check_rows
 from podium.policies.forms import draft_policy, stated
+from podium.policies.labels import new_actions
 from podium.policies.shares import is_shares, refuse_unshared
 from podium.policies.tables import Table, open_table
 
@@ -180,6 +181,7 @@ def widen(
         if name in late:
             labels = tuple(sorted({*labels, *late[name]} - known, key=sort_key))
         if labels and name != "behavior":
-            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
+            warnings.append(new_actions(name, labels, space))
+        warnings += draft.notes if name != "behavior" else ()
         space = (*space, *labels)
     return space, warnings

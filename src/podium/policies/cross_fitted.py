@@ -58,9 +58,7 @@ def teach(log: Log, policies: Any, seed: int) -> Any:
         )
     fold, folds = assign_folds(log, np.arange(len(log)), [seed, 6])  # those of the judge's own model of the reward
     return {
-        name: Policy(cross_fit(name, recipes[name], log, fold, folds, seed), kind="learned")
-        if name in recipes
-        else one
+        name: Policy(cross_fit(name, recipes[name], log, fold, folds, seed), kind="learned") if name in recipes else one
         for name, one in given.items()
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 from podium.adapters.sb3 import read_model_choices
 from podium.data.arguments import attribute, refuse_class
 from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
-from podium.data.errors import PodiumError, listed, show_value, shown
+from podium.data.errors import PodiumError, listed, meant, show_value, shown
 from podium.data.frames import columns_to_frame, is_frame
 from podium.data.log import Log
 from podium.data.roles import available
@@ -27,7 +27,7 @@ from podium.policies.tables import read_table
 def draft_policy(name: str, policy: Any, log: Log) -> Draft:
     """Read one policy, whatever its form."""
     policy = stated(name, policy, log)
-    return check_draft(name, READERS[policy.kind](name, policy, log), log)
+    return check_draft(name, READERS[policy.kind](name, policy, log), log, policy.labels)
 
 
 def stated(name: str, policy: Any, log: Log) -> Policy:
@@ -72,7 +72,7 @@ def read_column(name: str, policy: Policy, log: Log) -> Draft:
     header = str(policy.source)
     full = {h: log.columns[h] for h in log.columns if h.startswith(header + ":")}
     if header not in log.columns and not full:
-        raise PodiumError(f"policy {name!r}: the log has no column {header!r}", hint=available(log.columns))
+        raise PodiumError(f"policy {name!r}: the log has no column {header!r}", hint=available(log.columns, header))
     logged = None
     if header in log.columns and not (full and header == log.header("propensity")):  # the log compares those itself
         column = log.columns[header]
@@ -200,7 +200,8 @@ def read_constant(name: str, policy: Policy, log: Log) -> Draft:
     if not isinstance(label, Hashable) or label not in log.action_space:
         raise PodiumError(
             f"policy {name!r}: {show_value(label)} is not an action of this log",
-            hint=f"the actions are {listed(log.action_space)}; name more with --actions.",
+            hint=f"{meant(label, log.action_space)}the actions are {listed(log.action_space)}; name more with "
+            "--actions.",
         )
     return Draft("constant", labels=(label,), chosen=np.zeros(len(log), dtype=np.int64))
 

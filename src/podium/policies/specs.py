@@ -19,7 +19,7 @@ from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
-from podium.data.errors import PodiumError, needs
+from podium.data.errors import PodiumError, close_to, meant, needs
 from podium.data.facts import Fact
 from podium.data.files import note_input
 from podium.data.frames import ColumnTable
@@ -44,9 +44,10 @@ def parse_spec(spec: str, log: Log) -> Policy:
     if not is_spec(spec):
         if spec in log.columns:
             return Policy(spec, kind="column")
-        if is_member(spec):
+        if is_member(spec) and not meant_spec(spec, ()):  # no such module: rather a misspelled SPEC
             return Policy(load_object(head, rest, "policy"))
-        raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
+        hint = f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}; or name a column of the log."
+        raise PodiumError(f"unknown policy {spec!r}", hint=hint)
     if spec in WORDS:
         return Policy(kind=spec)
     if head in ("column", "constant", "sql"):
@@ -84,6 +85,13 @@ def is_spec(text: str) -> bool:
     if Path(text).suffix.lower() in (*PICKLES, ".skops", *TABLES):
         return True
     return is_member(text) and is_module(head.partition(".")[0])
+
+
+def meant_spec(spec: str, columns: Collection[str]) -> str:
+    """The beginning of a hint: the SPEC that was probably meant; nothing where none is near."""
+    head, colon, rest = spec.partition(":")
+    near = close_to(head, (*PREFIXES, "sb3", "learned")) if rest else None
+    return f"did you mean {near + colon + rest!r}? " if near else meant(spec, (*WORDS, *columns))
 
 
 def is_recipe(text: str) -> bool:

@@ -3,8 +3,8 @@
 In fold k a recipe plays what it learned from the other folds, so each row is judged by a policy that never saw its
 reward, and a doubly robust difference is unbiased. The posterior is not: rewards that taught the policy of one fold are
 its evidence on the others. Nor is the usual standard error right. Any two folds learned from shared rows, so that where
-one is lucky the others tend to be as well: with 5 folds and no effects of actions, the variance of the mean over folds is
-about twice what independent rows would give. Errors are therefore multiplied by
+one is lucky the others tend to be as well: with 5 folds and no effects of actions, the variance of the mean over folds
+is about twice what independent rows would give. Errors are therefore multiplied by
 
     sqrt(1 + K / (K - 1)),   1.5 for K = 5 folds
 
@@ -77,8 +77,6 @@ def with_recipes(others: Judgement, held_out: Judgement, policies: PolicySet, fo
     wide = held_out.with_errors(np.where(chosen, widening(folds), 1.0) * held_out.std_error)
     if others is held_out:
         return wide
-    if chosen.all():
-        return replace(wide, t_p=others.t_p, alarm=others.alarm, logger=others.logger)
     i, j = pair_indices(len(policies))
     merged = others.with_pairs_of(wide, chosen)
     every = chosen & (held_out.procedure == EVERY_ROW)
@@ -89,4 +87,3 @@ def with_recipes(others: Judgement, held_out: Judgement, policies: PolicySet, fo
         every_row=every if others.every_row is None else every | (others.every_row & ~chosen),
         notes=tuple(dict.fromkeys([*others.notes, *held_out.notes])),
     )
-
