@@ -28,6 +28,7 @@ from podium.estimates import estimators
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy
+from podium.policies.recipes import Learned
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
 from podium.version import VERSION as __version__  # noqa: F401
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from podium.worlds import bandits
 
 __all__ = [
-    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval", "Log",
-    "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog", "Spectrum",
-    "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
+    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
+    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog",
+    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
     "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
     "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ PLAIN = "age,action,reward\n30,sms,1\n30,call,0\n40,sms,0.5\n50,call,0\n"
 JSON = '{"age": 30, "action": "sms", "reward": 1, "pi_now": 0.5, "pi_new": 0.2}\n'
 SPECS = (
     "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
+    "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 PROPENSITY = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
 REWARD = "a reward is a finite number in every row."
@@ -331,7 +331,8 @@ CELLS = [
     Bad("JSON lists of two lengths", "column 'age[1]' must not be missing; row 2 holds nothing (1 row)", FILL,
         JSON.replace("30", "[30, 1]") + JSON.replace("30", "[30]"), "log.jsonl"),
     Bad("JSON object as action", "the log has no column 'action' for the action",
-        "the columns are age, action:by, reward, pi_now, pi_new.", JSON.replace('"sms"', '{"by": "sms"}'), "log.jsonl"),
+        "did you mean 'action:by'? the columns are age, action:by, reward, pi_now, pi_new.",
+        JSON.replace('"sms"', '{"by": "sms"}'), "log.jsonl"),
     Bad("parquet lists as actions", "column 'action' holds lists, which podium does not read",
         "give each value of a list a column of its own.",
         whole_parquet(age=[1], action=[[1, 2]], reward=[1.0]), "log.parquet"),

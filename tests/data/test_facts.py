@@ -61,7 +61,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unseen weight": (
         {"policy": "new", "mean_weight": 0.81234},
-        "the log has not seen all that 'new' does, or its propensities are wrong: mean weight 0.812, not 1",
+        "the log has not seen all that 'new' does, its propensities are wrong, or the policy was trained on these "
+        "rows: mean weight 0.812, not 1",
     ),
     "one heavy row": ({"policy": "new", "share": 0.114}, "a single row has 11% of the squared weights of 'new'"),
     "scores, not probabilities": (
@@ -283,9 +284,29 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "verdict. Column 'status' would explain it if it was recorded after the action, and so would wrong "
         "propensities. Compare without it (--state age).",
     ),
-    "one state each": (
-        {"columns": "age, id"},
-        "every row has a state of its own; is an id or a time among the state columns (age, id)?",
+    "state is an ID": (
+        {"column": "id", "values": 1999, "rows": 2000, "remedy": "--state age"},
+        "the state column 'id' looks like an ID (1,999 different values in 2,000 rows): a state that never comes back "
+        "teaches nothing about other rows. Compare without it (--state age).",
+    ),
+    "state is a time": (
+        {"column": "seen at", "option": "'seen at'", "remedy": "--state age"},
+        "the state column 'seen at' looks like a date or time, which never comes back. Give the order of the rows by "
+        "it (--time 'seen at'), and compare without it (--state age).",
+    ),
+    "state is a unit": (
+        {"column": "user", "values": 1200, "each": 4.26, "remedy": "--unit user --state age"},
+        "the state column 'user' seems to identify people or devices (1,200 values, each in 4.3 rows on average), "
+        "whose rows depend on each other. Name it as the unit (--unit user --state age).",
+    ),
+    "similar actions": (
+        {"one": "'b'", "other": "'B '"},
+        "the logged actions 'b' and 'B ' differ only by case or spaces; if they are the same, give them one name.",
+    ),
+    "mean weight": (
+        {"policy": "new", "mean": 1.8234, "errors": 7.25, "causes": "it was trained on rows of this log"},
+        "the importance weights of policy 'new' average 1.82, not 1 (7.2 standard errors away): it was trained on rows "
+        "of this log. If the policy was trained on this log, judge how it learns: podium.Learned(estimator).",
     ),
     "no error": (
         {"method": "SNIPS", "policy": "new", "more": " and 2 more"},
@@ -391,8 +412,17 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "DirectModel aim at the policies themselves, not at the smoothed ones that IPS and SNIPS judge.",
     ),
     "new actions": (
-        {"policy": "new", "actions": "'c', 'd'"},
-        "policy 'new' can play actions that the log's action space lacks: 'c', 'd'.",
+        {"policy": "new", "actions": "'emial', 'd'", "meant": " Did you mean 'email'?"},
+        "policy 'new' can play actions that the log's action space lacks: 'emial', 'd'. Did you mean 'email'?",
+    ),
+    "labels matched": (
+        {"policy": "new", "kind": "numbers", "theirs": "1, 2", "ours": "'1', '2'"},
+        "policy 'new' names its actions by numbers (1, 2); podium takes them for the log's '1', '2'.",
+    ),
+    "recipes": (
+        {"policies": "'new'", "folds": 5, "factor": 1.5},
+        "'new' learned from this log: on each of 5 folds podium judges what was learned from the other folds, with "
+        "errors widened 1.5 times since these share rows. The answer is about the recipe, not about one fixed model",
     ),
     "SPEC and column": (
         {"policy": "new", "spec": "uniform"},
@@ -480,10 +510,11 @@ def test_facts_in_json() -> None:
 
 def test_reasons_and_warnings_of_a_comparison_are_facts() -> None:
     log, policies = sample(60, effect=0.0)
+    log = podium.Log(np.arange(60), log.actions, log.rewards, propensities=log.propensities)
     result = podium.compare(log, policies, verdicts="gated")
     content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert content["warnings"] == [fact["text"] for fact in content["warning_facts"]]
-    assert [fact["code"] for fact in content["warning_facts"]] == ["one state each"]
+    assert [fact["code"] for fact in content["warning_facts"]] == ["state is an ID"]
     reasons = [reason for pair in result.pairs for reason in pair.reasons]
     assert reasons
     assert all(isinstance(reason, Fact) for reason in (*reasons, *result.warnings, *result.settings.notes))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
 from podium.command.completion import SHELLS
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, meant
 from podium.engines import NAMES
 from podium.engines.sample import SAMPLE_ROWS
 from podium.policies.specs import FORMS
@@ -21,7 +22,24 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors look like all others."""
 
     def error(self, message: str) -> NoReturn:
-        raise PodiumError(message, hint=f"see {self.prog} --help.")
+        raise PodiumError(message, hint=f"{self.meant(message)}see {self.prog} --help.")
+
+    def meant(self, message: str) -> str:
+        """The option, command or value that was probably meant by what a message says is unknown."""
+        wrong = re.search(r"unrecognized arguments: (-[^\s=]*)|invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong is None:
+            return ""
+        if wrong[2] is not None:
+            return meant(wrong[2], [name.strip(" '") for name in wrong[3].split(",")])
+        return meant(wrong[1], self.options())
+
+    def options(self) -> list[str]:
+        """Every option of this parser and of its commands."""
+        known = [name for action in self._actions for name in action.option_strings]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                known += [name for command in action.choices.values() for name in command.options()]
+        return known
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -34,6 +34,7 @@ from podium.verdicts.known_costs import with_costs
 from podium.verdicts.looks import parse_look, spend
 from podium.verdicts.multiplicity import best_and_regret, claim, claim_jointly, rule_text, two_sided
 from podium.verdicts.pairs import pair_indices
+from podium.verdicts.recipes import recipes_in
 
 COMPARE = tuple(field.name for field in fields(Options))
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
@@ -232,6 +233,7 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         look_level=None if look is None else 1 - spend(look, options.level),
         costs=None if rows.policies.costs is None else rows.policies.costs.to_dict(),
         action_features=None if rows.sample.action_features is None else rows.sample.action_features.names,
+        recipes=recipes_in(rows.policies) or None,
     )
 
 

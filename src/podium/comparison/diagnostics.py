@@ -16,6 +16,7 @@ from podium.comparison.pair import Interval, interval_text
 from podium.comparison.result import Comparison
 from podium.comparison.scores import score
 from podium.comparison.spectrum import spectrum_of
+from podium.comparison.weights import weight_warnings
 from podium.data.errors import count
 from podium.data.facts import Fact, fact_dict
 from podium.data.log import Log
@@ -241,7 +242,7 @@ def warnings_of(rows: Rows) -> tuple[Fact | str, ...]:
     """What looks wrong with a log that was not compared; columns seem unbalanced where propensities are wrong."""
     log = rows.sample
     columns = () if rows.contradiction else column_warnings(check_columns(log), log)
-    return (*columns, *log_warnings(log), *rows.warnings)
+    return (*columns, *log_warnings(log, len(rows)), *rows.warnings, *weight_warnings(rows))
 
 
 def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:

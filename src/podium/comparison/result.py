@@ -12,7 +12,7 @@ from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.comparison.pair import Pair, decided, ends, interval_text
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
-from podium.data.errors import PodiumError, count
+from podium.data.errors import PodiumError, count, meant
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
@@ -109,6 +109,7 @@ class Settings:
     look_level: float | None = None  # the level of claims at this look
     costs: Mapping[str, Any] | None = None  # what actions cost, where that is known
     action_features: tuple[str, ...] | None = None  # columns that describe the actions
+    recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -194,7 +195,9 @@ class Comparison(Shown):
             return self._by_name[a, b]
         if (b, a) in self._by_name:
             return self._by_name[b, a].reversed()
-        raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
+        unknown = next((name for name in (a, b) if name not in self.ranking), "")
+        hint = meant(unknown, self.ranking) + "the policies are " + ", ".join(self.ranking) + "."
+        raise PodiumError(f"no pair {a!r} against {b!r}", hint=hint)
 
     @checked(condition=text)
     def gate(self, condition: str) -> GateAnswer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,46 @@ def listed(labels: Iterable[Any], most: int = 20) -> str:
     """
     shown = [show_value(x) for x in islice(labels, most + 1)]
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
+def close_to(word: Any, known: Iterable[Any], cutoff: float = 0.7) -> str | None:
+    """The one of some names that a misspelled one was probably meant to be; None where none is near.
+
+    >>> close_to("unifrom", ["uniform", "logged"]), close_to("Email ", ["email"]), close_to("x", ["email"])
+    ('uniform', 'email', None)
+    """
+    if not isinstance(word, str):
+        return None
+    names = {" ".join(name.split()).casefold(): name for name in known if isinstance(name, str)}
+    near = get_close_matches(" ".join(word.split()).casefold(), names, 1, cutoff)
+    return names[near[0]] if near else None
+
+
+def meant(word: Any, known: Iterable[Any]) -> str:
+    """The beginning of a hint: the name that was probably meant, as a question; nothing where none is near.
+
+    >>> meant("unifrom", ["uniform", "logged"]), meant("x", ["uniform"])
+    ("did you mean 'uniform'? ", '')
+    """
+    near = close_to(word, known)
+    return "" if near is None else f"did you mean {near!r}? "
+
+
+def percent_hint(values: Any, what: str) -> str:
+    """What to do about probabilities that were given in percent; nothing where they do not look like that.
+
+    >>> percent_hint(np.array([40.0, 60.0]), "column 'p'")
+    "these look like percents: divide them by 100, in pandas frame['p'] /= 100."
+    """
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    positive = numbers[numbers > 0]
+    if not len(positive) or numbers.min() < 0 or numbers.max() > 100 + 1e-6 or np.mean(positive > 1) < 0.5:
+        return ""
+    if numbers.max() < 5:  # ratios and scores, rather
+        return ""
+    column = what.rpartition("column ")[2]
+    way = f", in pandas frame[{column}] /= 100" if "column " in what and column.startswith("'") else ""
+    return f"these look like percents: divide them by 100{way}."
 
 
 def count(number: int, noun: str) -> str:

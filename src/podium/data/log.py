@@ -13,7 +13,7 @@ from podium.data.arguments import SEED, checked, choice, mapping, row_numbers, t
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
 from podium.data.eligible import RULES, eligible_fields, eligible_given, reordered, widened
-from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.errors import PodiumError, count, listed, percent_hint, refuse_rows
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.layout import first_rows_table, log_columns
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
@@ -194,7 +194,7 @@ class Log(Own, CodedRows):
         self._check_length("propensity", len(p))
         refuse_rows(what, "must be > 0", p <= 0, p, hint)
         refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
-        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
+        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, percent_hint(p, what) or hint)
         return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
@@ -281,7 +281,7 @@ class Log(Own, CodedRows):
     def with_units(self, column: str) -> Log:
         """The same log with a column of its file or frame as the unit that makes rows dependent."""
         if column not in self.columns and column not in self.state_columns:
-            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
         values = self.columns[column] if column in self.columns else self.state_columns[column]
         units = units_column(values, f"column {column!r}")
         log = self._copy(units=units, names={**self.names, "unit": column})

@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.data.arguments import checked, mapping, optional, text, texts
 from podium.data.eligible import eligible_headers
-from podium.data.errors import PodiumError, count
+from podium.data.errors import PodiumError, count, meant
 
 MOST = 50  # columns that a message lists
 HEADED = 10  # state columns that the header of an answer lists
@@ -81,7 +81,7 @@ def assign_roles(
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
         if name is not None and name not in columns:
-            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns, name))
     check_roles(action, reward, propensity, state)
     names = {role: name for role, name in named.items() if name is not None}
     as_state = {state} if isinstance(state, str) else set(state or ())
@@ -140,22 +140,22 @@ def pick_states(
         chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
         for name in chosen:
             if name not in columns:
-                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
+                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns, name))
         return chosen
     return [n for n in columns if n not in taken and not n.startswith(("pi_", *prefixes))]
 
 
-def available(columns: Collection[Any]) -> str:
-    """The hint that lists what there is, as far as a person would read.
+def available(columns: Collection[Any], wanted: str = "") -> str:
+    """The hint that names the column that was probably meant, and lists what there is, as far as a person would read.
 
-    >>> available(["a", "b"])
-    'the columns are a, b.'
+    >>> available(["a", "b"]), available(["age", "day"], "agge")
+    ('the columns are a, b.', "did you mean 'age'? the columns are age, day.")
     """
     if not columns:
         return "the log was not made from named columns."
     names = ", ".join(shortened(str(name)) for name in islice(columns, MOST))
     more = f", and {len(columns) - MOST:,} more" if len(columns) > MOST else ""
-    return f"the columns are {names}{more}."
+    return f"{meant(wanted, columns)}the columns are {names}{more}."
 
 
 def shortened(name: str) -> str:

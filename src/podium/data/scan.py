@@ -170,7 +170,7 @@ class ScannedLog:
 
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
-            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
         roles = self.roles.with_unit(column)
         return ScannedLog(self.engine, roles, self.actions, self.behavior, ineligible=self.ineligible)
 

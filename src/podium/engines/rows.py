@@ -25,6 +25,7 @@ from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, un
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, named_policies, noticed, resolve_policies
 from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
+from podium.policies.cross_fitted import teach
 from podium.policies.specs import shadowed_columns
 from podium.propensities.frequencies import contradiction
 
@@ -293,17 +294,16 @@ def open_rows(
     log = with_options(log, behavior, actions, unit, seed)
     doubts = () if log.estimated is None else log.estimated.warnings
     if len(log) <= size or at_once:
-        log, resolved = resolve_policies(log, policies)
+        log, resolved = resolve_policies(log, teach(log, policies, seed))
         resolved = PolicySet(resolved.policies, (*doubts, *resolved.warnings))
         units, names = (None, ()) if log.units is None else factorize(log.units)
         source = WholeRows(Part(np.arange(len(log)), log, resolved, latest_rows(log), units))
-        groups = len(names)
         if len(log) <= size:
-            return Rows(log, log, resolved, source, groups)
+            return Rows(log, log, resolved, source, len(names))
         drawn = draw_sample(log, size, seed)
         some = PolicySet(tuple(p.take(drawn) for p in resolved), resolved.warnings)
-        return Rows(log, log.take(drawn), some, source, groups, drawn)
-    return open_memory(log, policies, seed, size, doubts, late)
+        return Rows(log, log.take(drawn), some, source, len(names), drawn)
+    return open_memory(log, teach(log, policies, seed), seed, size, doubts, late)
 
 
 def check_log(log: Any) -> None:

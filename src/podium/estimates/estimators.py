@@ -36,7 +36,7 @@ import numpy as np
 
 from podium.data.arguments import checked, choice, flag, text
 from podium.data.columns import Floats, is_huge
-from podium.data.errors import PodiumError, shown
+from podium.data.errors import PodiumError, meant, shown
 from podium.data.facts import Fact
 
 __all__ = [
@@ -264,7 +264,9 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
     if head in ELSEWHERE and not colon:
         raise PodiumError(f"unknown estimator {name!r}", hint=f"{name} is {ELSEWHERE[head]} here.")
     known = (*others, *(n.partition(":")[0] for n in FAMILY))
-    raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(known) + ".")
+    raise PodiumError(
+        f"unknown estimator {name!r}", hint=meant(name, known) + "the estimators are " + ", ".join(known) + "."
+    )
 
 
 def refuse_name(own: Estimator, others: tuple[str, ...]) -> None:

@@ -25,6 +25,7 @@ from podium.estimates.options import Options
 from podium.estimates.results import FEW, MethodResult
 from podium.outputs.display import Block, Shown, Table, number
 from podium.policies.batches import NewActions
+from podium.policies.cross_fitted import aimed
 from podium.policies.drafts import Policy
 from podium.version import VERSION
 
@@ -169,6 +170,7 @@ def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequen
         or isinstance(options.baseline, KnownAverages)
         or any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given)
     )
+    policies = aimed(policies, options.lower_is_better)
     rows = open_rows(
         log, policies, options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
         at_once=at_once, late=late,

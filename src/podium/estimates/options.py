@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -14,7 +13,7 @@ from podium.data.action_features import action_features
 from podium.data.arguments import SEED, choice, flag, optional, real, text, whole
 from podium.data.coded import space
 from podium.data.costs import CostNames, cost_names
-from podium.data.errors import PodiumError, shown
+from podium.data.errors import PodiumError, close_to, shown
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
@@ -78,8 +77,8 @@ class Options:
         """Options by keyword, those that a question knows; any other is refused by name."""
         for name in given:
             if name not in allowed:
-                near = get_close_matches(name, allowed, 1)
-                hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(allowed) + "."
+                near = close_to(name, allowed)
+                hint = f"did you mean {near}?" if near else "the options are " + ", ".join(allowed) + "."
                 raise PodiumError(f"unknown option {name!r}", hint=hint)
         return cls(**given, **others)
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from podium.data.columns import Codes, Floats
 from podium.data.eligible import restricted, restricted_choices, uniform_over
-from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.errors import PodiumError, count, meant, refuse_rows
 from podium.data.facts import Fact
 from podium.data.log import AGREE, Log
 from podium.policies.drafts import Draft, GivenTerms, Policy
 from podium.policies.forms import draft_policy
+from podium.policies.labels import new_actions
 from podium.policies.specs import shadowed_columns
 
 
@@ -117,8 +118,9 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
         known = set(log.action_space)
         new = [x for x in draft.labels if x not in known]
         if new:
-            warnings.append(Fact("new actions", policy=name, actions=listed(new, 5)))
+            warnings.append(new_actions(name, new, log.action_space))
             log = log.with_actions(new)
+    warnings += [note for draft in drafts.values() for note in draft.notes]
     rows = tuple(align(name, draft, log) for name, draft in drafts.items())
     return log, PolicySet(rows, (*warnings, *noticed(rows, log)))
 
@@ -142,7 +144,7 @@ def named_policies(log: HasColumns, policies: Any) -> dict[str, Any]:
             if name not in own:
                 raise PodiumError(
                     f"the log has no policy {name!r}",
-                    hint="its pi_ columns hold: " + (", ".join(own) or "none") + ".",
+                    hint=meant(name, own) + "its pi_ columns hold: " + (", ".join(own) or "none") + ".",
                 )
         return {name: own[name] for name in policies}
     raise PodiumError(

@@ -1,7 +1,7 @@
 """SPEC strings: policies named on the command line.
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · shares:A=.4,B=.6 · uniform · logged · sql:EXPRESSION ·
-package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
+package.module:object · learned:package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
 
 A SPEC means the same for every log. The bare name of a column also names it, unless it has the form of a SPEC.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
-from podium.data.errors import PodiumError, needs
+from podium.data.errors import PodiumError, close_to, meant, needs
 from podium.data.facts import Fact
 from podium.data.files import note_input
 from podium.data.frames import ColumnTable
@@ -30,7 +30,7 @@ from podium.policies.shares import parse_shares
 
 FORMS = (
     "column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
+    "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 WORDS = ("uniform", "logged")
 PREFIXES = ("column", "constant", "shares", "sql", "vw")
@@ -44,15 +44,18 @@ def parse_spec(spec: str, log: Log) -> Policy:
     if not is_spec(spec):
         if spec in log.columns:
             return Policy(spec, kind="column")
-        if is_member(spec):
+        if is_member(spec) and not meant_spec(spec, ()):  # no such module: rather a misspelled SPEC
             return Policy(load_object(head, rest, "policy"))
-        raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
+        hint = f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}; or name a column of the log."
+        raise PodiumError(f"unknown policy {spec!r}", hint=hint)
     if spec in WORDS:
         return Policy(kind=spec)
     if head in ("column", "constant", "sql"):
         return Policy(rest, kind=head)
     if head == "shares":
         return Policy(parse_shares(rest), kind="shares")
+    if is_recipe(spec):  # made a policy before it is read, where that is possible
+        return Policy(spec, kind="learned")
     if head == "sb3":
         return Policy(load_model(spec), kind="model")
     if head == "vw":
@@ -77,11 +80,24 @@ def parse_spec(spec: str, log: Log) -> Policy:
 def is_spec(text: str) -> bool:
     """Whether a text is a SPEC by its form, whatever columns a log has: no header can change what a SPEC means."""
     head, _, rest = text.partition(":")
-    if text in WORDS or head == "sb3" or (head in PREFIXES and rest):
+    if text in WORDS or head == "sb3" or (head in PREFIXES and rest) or is_recipe(text):
         return True
     if Path(text).suffix.lower() in (*PICKLES, ".skops", *TABLES):
         return True
     return is_member(text) and is_module(head.partition(".")[0])
+
+
+def meant_spec(spec: str, columns: Collection[str]) -> str:
+    """The beginning of a hint: the SPEC that was probably meant; nothing where none is near."""
+    head, colon, rest = spec.partition(":")
+    near = close_to(head, (*PREFIXES, "sb3", "learned")) if rest else None
+    return f"did you mean {near + colon + rest!r}? " if near else meant(spec, (*WORDS, *columns))
+
+
+def is_recipe(text: str) -> bool:
+    """Whether a text has the form learned:package.module:object."""
+    head, _, rest = text.partition(":")
+    return head == "learned" and is_member(rest)
 
 
 def is_member(text: str) -> bool:

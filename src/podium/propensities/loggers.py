@@ -89,7 +89,7 @@ def who_acted(log: Log, loggers: Loggers) -> tuple[list[Any], Codes]:
     column = loggers.by
     if isinstance(column, str):
         if column not in log.columns and column not in log.state_columns:
-            raise PodiumError(f"the log has no column {column!r} for the logger", hint=available(log.columns))
+            raise PodiumError(f"the log has no column {column!r} for the logger", hint=available(log.columns, column))
         column = log.columns[column] if column in log.columns else log.state_columns[column]
     what = f"column {loggers.by!r}" if isinstance(loggers.by, str) else "the loggers' column"
     column = labels_column(column, what)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, meant
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scales import unit_of
@@ -45,7 +45,8 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
 def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
     """The procedure's name, and why it is not the default one where it is not."""
     if wanted is not None and wanted not in PROCEDURES:
-        raise PodiumError(f"unknown verdicts {wanted!r}", hint="the procedures are " + ", ".join(PROCEDURES) + ".")
+        hint = meant(wanted, PROCEDURES) + "the procedures are " + ", ".join(PROCEDURES) + "."
+        raise PodiumError(f"unknown verdicts {wanted!r}", hint=hint)
     obstacle = why_no_posterior(log, policies)
     if wanted == "posterior" and obstacle:
         raise PodiumError(
