@@ -15,7 +15,7 @@ from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
 from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.policies.specs import FORMS, file_of, load_object
+from podium.policies.specs import FORMS, check_models, file_of, load_object
 from podium.propensities.loggers import Loggers
 
 STEPS = ("bounds", "horizon", "gamma")
@@ -24,6 +24,7 @@ STEPS = ("bounds", "horizon", "gamma")
 def open_log(options: argparse.Namespace) -> Log | ScannedLog:
     if not options.log:
         raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
+    check_models(specs_of(options))
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
     chosen = choose_engine(options.log, options.engine)
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
@@ -49,9 +50,14 @@ def note_inputs(options: argparse.Namespace) -> None:
     with contextlib.suppress(PodiumError, OSError):  # a log that is not there is told of when it is opened
         for path in find_files(options.log, KINDS).files:
             note_input(path)
-    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
-    for spec in (*named, options.behavior or "", options.baseline):
+    for spec in (*specs_of(options), options.baseline):
         note_input(file_of(spec))
+
+
+def specs_of(options: argparse.Namespace) -> list[str]:
+    """The SPEC of every policy that the options name."""
+    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
+    return [*named, options.behavior or ""]
 
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:

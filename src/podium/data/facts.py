@@ -163,6 +163,8 @@ SENTENCES: dict[str, str] = {
     "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",
     "SPEC and column": "policy {policy!r}: {spec!r} is read as a SPEC, not as the log's column of that name; write "
     "column:{spec} for the column.",
+    "model of another version": "policy {policy!r}: {file} was made with scikit-learn {made}, and {installed} is "
+    "installed; its probabilities may differ from those that it was made to give.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
     # of propensities that were logged or declared

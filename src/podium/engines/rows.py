@@ -25,7 +25,7 @@ from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, un
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
 from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
-from podium.policies.specs import shadowed_columns
+from podium.policies.specs import spec_warnings
 from podium.propensities.frequencies import contradiction
 
 T = TypeVar("T")
@@ -344,7 +344,7 @@ def open_memory(
     sample, source = log.take(drawn), MemoryRows(log, reader)
     with source.told_of_all():
         resolved = reader.policies_on(drawn, sample)
-    warnings += shadowed_columns(named_policies(log, given), log.columns)
+    warnings += spec_warnings(named_policies(log, given), log.columns)
     said = (*doubts, *warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
     groups = 0 if log.units is None else unit_codes(log)[1]
     return Rows(log, sample, PolicySet(resolved.policies, said), source, groups, drawn)
@@ -394,7 +394,7 @@ def open_scanned(
     except (BadRows, NewActions):
         log.refuse(reader, needed)
         raise
-    warnings += shadowed_columns(named_policies(log, given), log.columns)
+    warnings += spec_warnings(named_policies(log, given), log.columns)
     said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)
