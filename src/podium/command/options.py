@@ -15,6 +15,7 @@ from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
 from podium.data.scan import ScannedLog, choose_engine, scan_log
+from podium.engines.fits import Question, gives_table, is_asked
 from podium.policies.specs import FORMS, check_models, file_of, load_object
 from podium.propensities.loggers import Loggers
 
@@ -26,7 +27,7 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
     check_models(specs_of(options))
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
-    chosen = choose_engine(options.log, options.engine)
+    chosen = choose_engine(options.log, options.engine, options.action, question_of(options))
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
     if chosen == "duckdb":
         engine["progress"] = show_progress
@@ -52,6 +53,21 @@ def note_inputs(options: argparse.Namespace) -> None:
             note_input(path)
     for spec in (*specs_of(options), options.baseline):
         note_input(file_of(spec))
+
+
+def question_of(options: argparse.Namespace) -> Question:
+    """What the options ask of the log, as far as it decides how much memory that takes."""
+    specs = [entry.partition("=")[2] for entry in options.policy or ()]
+    behavior = options.behavior or ""
+    return Question(
+        policies=len(specs) or 2,
+        tables=sum(map(gives_table, specs)),
+        actions=len(split(options.actions)) if options.actions is not None else 0,
+        sample_rows=options.sample_rows,
+        at_once=getattr(options, "normalize", "rows") == "states",
+        whole=bool(options.logged_by) or behavior.partition(":")[0] == "estimate",
+        behavior=is_asked(behavior) or bool(options.logged_by),
+    )
 
 
 def specs_of(options: argparse.Namespace) -> list[str]:

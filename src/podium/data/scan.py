@@ -23,8 +23,9 @@ from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
-from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
+from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
+from podium.engines.fits import Question, check_file, served_by
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -44,6 +45,7 @@ from podium.propensities.loggers import Loggers
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DATABASES = (".duckdb", ".db")
 HEAD = 8192  # rows from which the forms of the policies are learned
 T = TypeVar("T")
 
@@ -330,7 +332,8 @@ def scan_log(
     ----------
     source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
-    engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
+    engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
+        and actions, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
@@ -338,7 +341,7 @@ def scan_log(
     roles: dict[str, Any] = {
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
     }  # fmt: skip
-    chosen = choose_engine(source, engine)
+    chosen = choose_engine(source, engine, action)
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(
             f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
@@ -358,20 +361,37 @@ def scan_log(
     return log.with_action_space(actions) if len(actions) else log
 
 
-def choose_engine(source: Any, engine: str) -> str:
-    """The engine that "auto" stands for."""
-    if engine != "auto":
-        return engine
+def choose_engine(source: Any, engine: str, action: str = "action", question: Question | None = None) -> str:
+    """The engine that "auto" stands for; refuses a file that cannot fit into memory, before it is read."""
+    path = file_path(source)
+    chosen = engine
+    if engine == "auto":
+        chosen = automatic(source) if path is None else served_by(path, action, question or Question())
+    if path is not None:
+        check_file(path, action, question or Question(), chosen)
+    return chosen
+
+
+def file_path(source: Any) -> Path | None:
+    """The one file that a source names, unless it is a database."""
+    if not isinstance(source, str | Path):
+        return None
+    try:
+        path = Path(source)
+        return path if path.is_file() and path.suffix.lower() not in DATABASES else None
+    except (OSError, ValueError):
+        return None
+
+
+def automatic(source: Any) -> str:
+    """The engine for what is not one file."""
     if is_frame(source):
         return "memory"
     if not isinstance(source, str | Path):
         return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
     path = Path(source)
     try:
-        if path.is_file():
-            large = path.suffix.lower() in (".duckdb", ".db") or path.stat().st_size >= AUTO
-        else:
-            large = path.is_dir() or (not path.exists() and any(c in str(source) for c in "*?["))
-    except OSError:
-        large = False
-    return "duckdb" if large else "memory"
+        several = path.is_dir() or (not path.exists() and any(c in str(source) for c in "*?["))
+        return "duckdb" if several or path.is_file() else "memory"
+    except (OSError, ValueError):
+        return "memory"

@@ -20,8 +20,9 @@ from podium.data.errors import BadRows, PodiumError
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
+from podium.engines import fits
 from podium.engines.arrow import ArrowReader
-from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
+from podium.engines.parts import UNITS, Part, latest_rows, one_thread, part_rows, pieces, unit_codes
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
 from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
 from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
@@ -168,13 +169,6 @@ def mean_of(rewards: Floats) -> float:
     return first if bool((rewards == first).all()) else float(rewards.mean())
 
 
-def one_thread() -> Any:
-    """Linear algebra in one thread: sums must not depend on how many there are."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="blas")
-
-
 # --- a large log in memory ---------------------------------------------------------------------------------------
 
 
@@ -287,9 +281,11 @@ def open_rows(
                 hint="leave it out, or use engine='memory'.",
             )
         if len(log) > size:
+            fits.check_log(log, policies, size, False, False, behavior)
             return open_scanned(log, policies, behavior, actions, unit, seed, size, late)
         log = log.collect()
     check_log(log)
+    fits.check_log(log, policies, size, at_once, True, behavior)
     log = with_options(log, behavior, actions, unit, seed)
     doubts = () if log.estimated is None else log.estimated.warnings
     if len(log) <= size or at_once:
