@@ -21,7 +21,7 @@ import podium
 from podium.command.cli import main
 from podium.data.errors import PodiumError
 from podium.data.read import read_csv_header
-from podium.data.scan import choose_engine
+from podium.engines.choosing import choose_engine
 
 TWO = ["p0", "p1"]
 
@@ -138,7 +138,7 @@ def test_auto_takes_memory_for_one_small_file_and_duckdb_otherwise(
     assert choose_engine(str(tmp_path / "*.parquet"), "auto") == "duckdb"
     assert choose_engine(tmp_path, "auto") == "duckdb"
     assert choose_engine(path, "spark") == "spark"
-    monkeypatch.setattr("podium.data.scan.AUTO", 100)
+    monkeypatch.setattr("podium.engines.fits.HELD", 100)
     assert choose_engine(path, "auto") == "duckdb"
 
 

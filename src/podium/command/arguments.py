@@ -85,7 +85,7 @@ def log_options(add: Add) -> None:
     costs = "known cost of an action, or of a column: call=2.5, column:price; repeat for several (default: none)"
     add("--cost", action="append", metavar="ACTION=C", help=costs)
     add("--json", action="store_true", help="print JSON")
-    add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)")
+    add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: by rows, actions and policies)")
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
     add("--temp-dir", metavar="DIR", help="where duckdb puts what it cannot hold")
     add("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")

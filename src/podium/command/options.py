@@ -14,8 +14,10 @@ from podium.data.log import Log
 from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
-from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.policies.specs import FORMS, file_of, load_object
+from podium.data.scan import ScannedLog, scan_log
+from podium.engines.choosing import choose_engine
+from podium.engines.fits import Question, gives_table, is_asked
+from podium.policies.specs import FORMS, check_models, file_of, is_recipe, load_object
 from podium.propensities.loggers import Loggers
 
 STEPS = ("bounds", "horizon", "gamma")
@@ -24,8 +26,9 @@ STEPS = ("bounds", "horizon", "gamma")
 def open_log(options: argparse.Namespace) -> Log | ScannedLog:
     if not options.log:
         raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
+    check_models(specs_of(options))
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
-    chosen = choose_engine(options.log, options.engine)
+    chosen = choose_engine(options.log, options.engine, options.action, question_of(options))
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
     if chosen == "duckdb":
         engine["progress"] = show_progress
@@ -51,9 +54,31 @@ def note_inputs(options: argparse.Namespace) -> None:
     with contextlib.suppress(PodiumError, OSError):  # a log that is not there is told of when it is opened
         for path in find_files(options.log, KINDS).files:
             note_input(path)
-    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
-    for spec in (*named, options.behavior or "", options.baseline, options.action_features or ""):
+    for spec in (*specs_of(options), options.baseline, options.action_features or ""):
         note_input(file_of(spec))
+
+
+def question_of(options: argparse.Namespace) -> Question:
+    """What the options ask of the log, as far as it decides how much memory that takes."""
+    specs = [entry.partition("=")[2] for entry in options.policy or ()]
+    behavior = options.behavior or ""
+    return Question(
+        policies=len(specs) or 2,
+        tables=sum(map(gives_table, specs)),
+        actions=len(split(options.actions)) if options.actions is not None else 0,
+        sample_rows=options.sample_rows,
+        at_once=getattr(options, "normalize", "rows") == "states",
+        whole=bool(options.logged_by or options.eligible)
+        or behavior.partition(":")[0] == "estimate"
+        or any(map(is_recipe, specs)),
+        behavior=is_asked(behavior) or bool(options.logged_by),
+    )
+
+
+def specs_of(options: argparse.Namespace) -> list[str]:
+    """The SPEC of every policy that the options name."""
+    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
+    return [*named, options.behavior or ""]
 
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:

@@ -184,6 +184,8 @@ SENTENCES: dict[str, str] = {
     "{ours}.",
     "SPEC and column": "policy {policy!r}: {spec!r} is read as a SPEC, not as the log's column of that name; write "
     "column:{spec} for the column.",
+    "model of another version": "policy {policy!r}: {file} was made with scikit-learn {made}, and {installed} is "
+    "installed; its probabilities may differ from those that it was made to give.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
     "renormalized": "policy {policy!r} plays actions that were not eligible in {rows}; {share:.1%} of its probability "

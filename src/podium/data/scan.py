@@ -24,8 +24,9 @@ from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
-from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
+from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
+from podium.engines.choosing import choose_engine
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -347,7 +348,8 @@ def scan_log(
     ----------
     source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
-    engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
+    engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
+        and actions, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
@@ -356,7 +358,7 @@ def scan_log(
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
         "eligible": eligible,
     }  # fmt: skip
-    chosen = choose_engine(source, engine)
+    chosen = choose_engine(source, engine, action)
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(
             f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
@@ -376,22 +378,3 @@ def scan_log(
         opened, assign_roles(opened.headers(), **roles), ineligible=choice(*RULES)("ineligible", ineligible)
     )
     return log.with_action_space(actions) if len(actions) else log
-
-
-def choose_engine(source: Any, engine: str) -> str:
-    """The engine that "auto" stands for."""
-    if engine != "auto":
-        return engine
-    if is_frame(source):
-        return "memory"
-    if not isinstance(source, str | Path):
-        return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
-    path = Path(source)
-    try:
-        if path.is_file():
-            large = path.suffix.lower() in (".duckdb", ".db") or path.stat().st_size >= AUTO
-        else:
-            large = path.is_dir() or (not path.exists() and any(c in str(source) for c in "*?["))
-    except OSError:
-        large = False
-    return "duckdb" if large else "memory"

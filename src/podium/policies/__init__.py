@@ -16,7 +16,7 @@ from podium.data.log import AGREE, Log
 from podium.policies.drafts import Draft, GivenTerms, Policy
 from podium.policies.forms import draft_policy
 from podium.policies.labels import new_actions
-from podium.policies.specs import shadowed_columns
+from podium.policies.specs import spec_warnings
 
 
 class HasColumns(Protocol):
@@ -113,7 +113,7 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     """Read every policy on the log; the log returned has an action space that holds all their actions."""
     given = named_policies(log, policies)
     drafts = {name: draft_policy(name, policy, log) for name, policy in given.items()}
-    warnings = shadowed_columns(given, log.columns)
+    warnings = spec_warnings(given, log.columns)
     for name, draft in drafts.items():
         known = set(log.action_space)
         new = [x for x in draft.labels if x not in known]

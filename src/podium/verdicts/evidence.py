@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.log import Log
 from podium.data.scales import standard_columns
+from podium.engines.memory import available, check_fits, sample_need
 from podium.policies import PolicySet
 from podium.verdicts.action_kernels import action_kernels
 from podium.verdicts.pairs import pair_indices
@@ -101,6 +102,7 @@ def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
     numeric = [c.astype(np.float64) for c in columns if c.dtype.kind in "iufb"]
     texts = [factorize(c)[0] for c in columns if c.dtype.kind not in "iufb"]
     rows = len(log)
+    check_fits(sample_need(rows, log.n_actions, len(policies), available()))
     return Evidence(
         numeric=np.column_stack(numeric) if numeric else np.zeros((rows, 0)),
         texts=np.column_stack(texts) if texts else np.zeros((rows, 0), dtype=np.int64),

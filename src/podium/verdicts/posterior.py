@@ -203,8 +203,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     nothing but the difference) and c (each knows what all know). The likelihoods of the blocks multiply.
     """
     dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
-    parts = [e.take(rows) for rows in dealt]
-    first = [build_kernels(part, scale) for part in parts[:FIT_BLOCKS]]
+    first = [build_kernels(e.take(rows), scale) for rows in dealt[:FIT_BLOCKS]]
     theta = fit_variances(
         [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
     )
@@ -217,8 +216,8 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     double = double.at(rhos)
     found = []
     influence, logged = np.zeros((e.rows, e.n_policies)), np.zeros((e.n_policies, e.rows))
-    for b, (rows, part) in enumerate(zip(dealt, parts, strict=True)):
-        kernels = (first[b] if b < len(first) else build_kernels(part, scale)).tied(theta)
+    for b, rows in enumerate(dealt):
+        kernels = (first[b] if b < len(first) else build_kernels(e.take(rows), scale)).tied(theta)
         found.append(solve(kernels, theta, check, rhos, allowed))
         influence[rows], logged[:, rows] = found[-1].influence, kernels.logged
     count = len(found)
