@@ -254,6 +254,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "verdict. Column 'status' would explain it if it was recorded after the action, and so would wrong "
         "propensities. Compare without it (--state age).",
     ),
+    "long text": (
+        {"column": "prompt", "length": 1234, "options": "--state age --state prompt"},
+        "column 'prompt' holds long texts (median: 1,234 characters), so it is not part of the state. To include it: "
+        "--state age --state prompt",
+    ),
     "one state each": (
         {"columns": "age, id"},
         "every row has a state of its own; is an id or a time among the state columns (age, id)?",

@@ -594,8 +594,8 @@ def test_columns_named_by_numbers():
     ("frame", "message", "hint"),
     [
         (
-            FRAME,
-            "columns cannot be read from builtins.dict",
+            7,
+            "columns cannot be read from builtins.int",
             "give a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
         ),
         (

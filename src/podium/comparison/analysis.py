@@ -20,6 +20,7 @@ from podium.data.columns import Floats
 from podium.data.errors import PodiumError, count, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
+from podium.data.nested import grouped
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.bootstrap import percentiles
@@ -278,4 +279,10 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
 
 def log_warnings(log: Log) -> tuple[Fact, ...]:
     """What looks wrong with a log before any policy is asked."""
-    return (Fact("one state each", columns=", ".join(log.state_columns)),) if 1 < len(log) == log.n_states else ()
+    return (*log.left_out, *unique_states(log))
+
+
+def unique_states(log: Log) -> tuple[Fact, ...]:
+    """That no two rows share a state, as where one of its columns is an id."""
+    columns = ", ".join(grouped(list(log.state_columns)))
+    return (Fact("one state each", columns=columns),) if 1 < len(log) == log.n_states else ()

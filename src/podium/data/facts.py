@@ -118,6 +118,8 @@ SENTENCES: dict[str, str] = {
     "verdict contradicts DRE, column, warning": "the {procedure} and DRE without states differ by more than chance "
     "explains on {pairs:,} of {of:,} pairs, which get no verdict. Column {column!r} would explain it if it was "
     "recorded after the action, and so would wrong propensities. Compare without it ({remedy}).",
+    "long text": "column {column!r} holds long texts (median: {length:,} characters), so it is not part of the state. "
+    "To include it: {options}",
     "one state each": "every row has a state of its own; is an id or a time among the state columns ({columns})?",
     "no error": "{method} of {policy!r}{more} has no error: fewer than two effective rows (or units) carry the weight, "
     "and show no spread.",

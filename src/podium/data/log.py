@@ -13,10 +13,12 @@ from podium.data.arguments import SEED, checked, mapping, row_numbers, text
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.facts import Fact
 from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
+from podium.data.prose import without_prose
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
-from podium.data.states import state_columns, states_given, units_column
+from podium.data.states import state_columns, states_given, table_alone, units_column
 from podium.data.times import times_column
 
 FIRST = 5  # rows that a notebook shows
@@ -34,7 +36,8 @@ class Log(Own, CodedRows):
 
     Parameters
     ----------
-    states : (N,) numbers or texts, (N, d) features, or a pandas, polars or arrow frame with N rows
+    states : (N,) numbers or texts, (N, d) features, or a dict of columns or a pandas, polars or arrow frame with N
+        rows; alone, such a dict or frame holds the actions and rewards too, as `from_frame` reads them
     actions : (N,) labels of any one kind
     rewards : (N,) numbers
     propensities : (N,) probability p_n with which the logged action was taken, if known
@@ -47,6 +50,7 @@ class Log(Own, CodedRows):
     names : the header that each role ("state", "action", "reward", ...) had there
     estimated : what `podium.estimate_propensities` found, where the behaviour policy is an estimate
     states_guessed : the state columns are what was left over, so a unit named later is taken out of them
+    left_out : columns that were left over and are no state all the same
     engine : what read the rows
 
     Examples
@@ -57,8 +61,8 @@ class Log(Own, CodedRows):
     """
 
     states: Any
-    actions: Column
-    rewards: Floats
+    actions: Column = None  # type: ignore[assignment]
+    rewards: Floats = None  # type: ignore[assignment]
     propensities: Floats | None = None
     behavior: Floats | None = None
     action_space: tuple[Any, ...] = ()
@@ -68,6 +72,7 @@ class Log(Own, CodedRows):
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
     estimated: Any = None
+    left_out: tuple[Fact, ...] = ()
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
     engine: str = "memory"
@@ -82,8 +87,8 @@ class Log(Own, CodedRows):
         def __init__(
             self,
             states: Any,
-            actions: Any,
-            rewards: Any,
+            actions: Any = None,
+            rewards: Any = None,
             propensities: Any = None,
             behavior: Any = None,
             action_space: Sequence[Any] = (),
@@ -93,6 +98,9 @@ class Log(Own, CodedRows):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if self.actions is None or self.rewards is None:
+            self._set(**vars(type(self).from_frame(table_alone(vars(self)))))
+            return
         for name in ("columns", "names"):
             self._set(**{name: own_columns(mapping(name, getattr(self, name)))})
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
@@ -304,8 +312,8 @@ class Log(Own, CodedRows):
 
     @classmethod
     def from_frame(cls, frame: Any, **roles: Any) -> Log:
-        """A log from a pandas, polars, Spark or lazy frame, an arrow table or a DuckDB relation; see `from_columns`
-        for the roles. Frames that live elsewhere are fetched, up to a million rows."""
+        """A log from a pandas, polars, Spark or lazy frame, an arrow table, a DuckDB relation or a dict of columns; see
+        `from_columns` for the roles. Frames that live elsewhere are fetched, up to a million rows."""
         return cls.from_columns(frame_to_columns(frame), frame=frame if is_frame(frame) else None, **roles)
 
     @classmethod
@@ -328,7 +336,8 @@ class Log(Own, CodedRows):
         distribution; they are never state.
         """
         arrays = named_arrays(mapping("columns", columns))
-        return cls.in_roles(arrays, assign_roles(arrays, state, action, reward, propensity, time, unit), actions, frame)
+        roles = without_prose(assign_roles(arrays, state, action, reward, propensity, time, unit), arrays)
+        return cls.in_roles(arrays, roles, actions, frame)
 
     @classmethod
     def in_roles(
@@ -348,6 +357,7 @@ class Log(Own, CodedRows):
             columns=columns,
             names=roles.names,
             states_guessed=roles.guessed,
+            left_out=roles.left_out,
             behavior=f"column:{roles.propensity}" if roles.full else None,
         )
 
@@ -372,19 +382,13 @@ class Log(Own, CodedRows):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the size, and the first rows."""
-        from podium.outputs.display import Table, label_text, number
+        from podium.outputs.display import first_rows_table
 
-        columns = [*self.state_columns.values(), self.actions, self.rewards]
-        headers = [*self.state_columns, self.header("action"), self.header("reward")]
+        columns = [*self.state_columns.items(), (self.header("action"), self.actions)]
+        columns.append((self.header("reward"), self.rewards))
         if self.propensities is not None:
-            columns, headers = [*columns, self.propensities], [*headers, self.header("propensity")]
-        rows = [
-            [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
-            for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
-        ]
-        sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
-        notes = [f"{len(self) - FIRST:,} more rows"] if len(self) > FIRST else []
-        return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
+            columns.append((self.header("propensity"), self.propensities))
+        return first_rows_table(repr(self), columns, FIRST).html()
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)

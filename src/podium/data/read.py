@@ -17,13 +17,15 @@ import numpy as np
 from podium.adapters import vowpal
 from podium.data.arguments import checked, texts
 from podium.data.arguments import path as at_path
-from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd
+from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd, shared_texts
 from podium.data.coded import space
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
 from podium.data.log import Log
+from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
+from podium.data.prose import without_prose
 from podium.data.roles import assign_roles, available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
@@ -66,7 +68,7 @@ def read_log(
     text : columns to read as texts although they look like numbers (codes, postcodes)
     """
     columns = read_columns(path, text)
-    roles = assign_roles(columns, state, action, reward, propensity, time, unit)
+    roles = without_prose(assign_roles(columns, state, action, reward, propensity, time, unit), columns)
     refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
     return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
 
@@ -365,11 +367,12 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
         watch.check()
         raise parquet_error(path, error) from error
     watch.check()
-    check_header(table.column_names, path)
+    parts = spread_table(table)
+    check_header([name for name, _ in parts], path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
     columns: dict[str, Column] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in parts:
         try:
             is_text, as_text = pa.types.is_string(column.type), name in text and odd_kind(column.type) is None
             reader = shared_texts if is_text else partial(arrow_texts, name=name) if as_text else arrow_column
@@ -390,11 +393,3 @@ def parquet_error(path: Path, error: Exception) -> PodiumError:
         return PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.")
     reason = str(error).strip().split("\n")[0]
     return PodiumError(f"{path.name} is not a whole Parquet file: {reason}", hint="write the file again.")
-
-
-def shared_texts(column: Any) -> Column:
-    """Texts in which those that repeat are one object: a million short ones would take 60 MB otherwise."""
-    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-    texts: Column = labels[coded.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)]
-    return texts
