@@ -35,10 +35,11 @@ FLOW = [
     "outputs.answer", "outputs.report.scales", "outputs.plots.canvas", "outputs.plots.checks", "outputs.plots.map",
     "outputs.report.charts", "outputs.plots.answers", "outputs.plots", "outputs.report.sections", "outputs.report",
     "outputs.attached", "worlds", "worlds.sampling", "worlds.labelled", "worlds.bandits", "worlds.simulator",
-    "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.log", "continuous", "episodes.bounds",
-    "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings", "episodes.rollouts",
-    "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command", "command.completion",
-    "command.arguments", "command.options", "command.terminal", "command.experiments", "command.cli",
+    "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.specs", "continuous.log", "continuous",
+    "episodes.bounds", "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings",
+    "episodes.rollouts", "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command",
+    "command.completion", "command.arguments", "command.options", "command.numbers", "command.terminal",
+    "command.experiments", "command.cli",
 ]  # fmt: skip
 PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [

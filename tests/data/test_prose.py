@@ -15,26 +15,7 @@ import podium
 from podium import Log, PodiumError
 from podium.data.prose import prose_length, state_options
 
-WORDS = np.array(["the", "sea", "boat", "storm", "light", "harbor", "old", "wind", "writes", "about", "with", "far"])
-    [
-        "the",
-        "a",
-        "sea",
-        "boat",
-        "of",
-        "storm",
-        "light",
-        "harbor",
-        "old",
-        "wind",
-        "writes",
-        "about",
-        "with",
-        "far",
-        "near",
-        "and",
-    ]
-)
+WORDS = ["the", "sea", "boat", "storm", "light", "harbor", "old", "wind", "writes", "about", "with", "far"]
 RNG = np.random.default_rng(1)
 PROMPTS = [" ".join(RNG.choice(WORDS, 20)) for _ in range(120)]
 TABLE: dict[str, Any] = {

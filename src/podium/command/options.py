@@ -59,12 +59,12 @@ def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
     return named_specs(options.policy, "--policy") if options.policy else None
 
 
-def named_specs(entries: Sequence[str], option: str) -> dict[str, str]:
+def named_specs(entries: Sequence[str], option: str, forms: str = FORMS) -> dict[str, str]:
     policies: dict[str, str] = {}
     for entry in entries:
         name, equals, spec = entry.partition("=")
         if not (name and equals and spec):
-            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
+            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {forms}.")
         if name in policies:
             raise PodiumError(f"the policy {name!r} is given twice", hint="give each policy a name of its own.")
         policies[name] = spec
@@ -136,4 +136,4 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
-            raise PodiumError(f"--{name} {why}", hint=f"see podium {options.run} --help.")
+            raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")
