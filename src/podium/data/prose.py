@@ -17,7 +17,7 @@ from podium.data.roles import Roles, shortened
 
 FIRST = 1000  # rows that are looked at
 LONG = 50  # characters beyond which a text is long
-REPEATED = 5  # rows per text from which even long texts are names of categories
+REPEATED = 3  # rows per text from which even long texts are names of categories
 ENOUGH, WORDS = 20, 3  # rows from which texts that differ are judged, and words that make a sentence
 MOST = 4  # state columns that a warning names in a command
 
