@@ -297,3 +297,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         "podium: the column 'action' cannot hold both the action and the eligible actions\n\n"
         "Hint: name another column, or leave the option out.\n"
     )
+
+
+def test_lists_of_numbers_are_found_in_every_form(tmp_path: Path) -> None:
+    """Lists of numbers become columns elsewhere; those of eligible actions stay eligible actions."""
+    lists = [[1, 2], [2, 3, 4], [1, 4]]
+    table = {"x": [0.1, 0.2, 0.3], "action": [1, 3, 4], "reward": [1.0, 0.0, 1.0], "eligible": lists}
+    frame = pd.DataFrame(table)
+    frame.to_parquet(tmp_path / "log.parquet")
+    frame.to_json(tmp_path / "log.jsonl", orient="records", lines=True)
+    logs = [podium.Log(table), podium.Log.from_frame(frame), podium.Log.from_frame(frame, eligible="eligible")]
+    logs += [podium.read_log(tmp_path / name) for name in ("log.parquet", "log.jsonl")]
+    for log in logs:
+        assert log.action_space == (1, 2, 3, 4)
+        assert [[a for a, yes in zip(log.action_space, row, strict=True) if yes] for row in log.eligible] == lists
+        assert list(log.state_columns) == ["x"]

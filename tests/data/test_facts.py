@@ -308,6 +308,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the importance weights of policy 'new' average 1.82, not 1 (7.2 standard errors away): it was trained on rows "
         "of this log. If the policy was trained on this log, judge how it learns: podium.Learned(estimator).",
     ),
+    "long text": (
+        {"column": "prompt", "length": 1234, "options": "--state age --state prompt"},
+        "column 'prompt' holds long texts (median: 1,234 characters), so it is not part of the state. To include it: "
+        "--state age --state prompt",
+    ),
     "no error": (
         {"method": "SNIPS", "policy": "new", "more": " and 2 more"},
         "SNIPS of 'new' and 2 more has no error: fewer than two effective rows (or units) carry the weight, and show "

@@ -105,8 +105,8 @@ def test_rewards_of_every_type_are_those_of_memory(kind: str, tmp_path: Path) ->
 
 
 ODD = {
-    "lists": pa.array([[i % 3, 1] for i in ROWS_RANGE]),
-    "objects": pa.array([{"a": i % 3} for i in ROWS_RANGE]),
+    "lists": pa.array([["x", "y"][: i % 3] for i in ROWS_RANGE]),
+    "long lists": pa.array([[i % 3] * 9000 if i < 2 else [1] for i in ROWS_RANGE]),
     "maps": pa.array([[("k", i % 3)] for i in ROWS_RANGE], type=pa.map_(pa.string(), pa.int64())),
     "durations": pa.array([dt.timedelta(hours=i % 3) for i in ROWS_RANGE]),
     "decimals of 20 digits": pa.array([Decimal(10**17 + i % 3) for i in ROWS_RANGE], type=pa.decimal128(20, 2)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from eligible_logs import simulated
 
 import podium
 from podium.policies.cross_fitted import teach
-from tests.eligible_logs import simulated
 
 
 class Mean:

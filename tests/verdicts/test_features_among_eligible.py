@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from eligible_logs import simulated
 
 import podium
 from podium.policies import resolve_policies
 from podium.verdicts.evidence import gather
 from podium.verdicts.prior import build_kernels
-from tests.eligible_logs import simulated
 
 FEATURES = {a: {"size": float(a), "kind": "low" if a < 3 else "high"} for a in range(5)}
 COSTS = {a: 0.5 * a for a in range(5)}

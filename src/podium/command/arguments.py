@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
 from podium.command.completion import SHELLS
+from podium.continuous.kernels import KERNELS
 from podium.data.errors import PodiumError, meant
 from podium.engines import NAMES
 from podium.engines.sample import SAMPLE_ROWS
@@ -131,6 +132,22 @@ def episode_options(add: Add) -> None:
     add("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="with --episodes: of the actions")
 
 
+def continuous_options(add: Add) -> None:
+    numbers = "actions are numbers, such as doses or prices; the propensity is the density of the logged action"
+    add("--continuous", action="store_true", help=numbers)
+    add("--kernel", choices=list(KERNELS), help="with --continuous: shape of the kernel (default: epanechnikov)")
+    add(
+        "--bandwidth",
+        type=float,
+        metavar="H",
+        help="with --continuous: width of the kernel (default: Silverman's rule)",
+    )
+
+
+def refused_option(add: Add) -> None:
+    add("--continuous", action="store_true", help=argparse.SUPPRESS)  # refused by name
+
+
 # --- options of one command --------------------------------------------------------------------------------------
 
 
@@ -243,12 +260,25 @@ EXPERIMENTS: dict[str, tuple[str, Group]] = {
 JUDGED = (log_options, method_options, judge_options)
 COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "demo": ("write and compare the bundled example", demo_options),
-    "compare": ("rank the policies and judge every pair", *JUDGED, compare_options, episode_options),
-    "plan": ("rows needed, and what to log more of", *JUDGED, plan_options),
-    "evaluate": ("the table of estimates alone", log_options, method_options, evaluate_options, episode_options),
-    "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options),
-    "states": ("compare state by state", log_options, method_options, states_options),
-    "check": ("what the log can and cannot say about the policies", *JUDGED),
+    "compare": (
+        "rank the policies and judge every pair",
+        *JUDGED,
+        compare_options,
+        episode_options,
+        continuous_options,
+    ),
+    "plan": ("rows needed, and what to log more of", *JUDGED, plan_options, refused_option),
+    "evaluate": (
+        "the table of estimates alone",
+        log_options,
+        method_options,
+        evaluate_options,
+        episode_options,
+        continuous_options,
+    ),
+    "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options, refused_option),
+    "states": ("compare state by state", log_options, method_options, states_options, refused_option),
+    "check": ("what the log can and cannot say about the policies", *JUDGED, refused_option),
     "studio": ("the web page, on this machine alone", studio_options),
     "reproduce": ("run the paper's experiments",),
     "completion": ("print a script that completes podium in your shell", completion_options),

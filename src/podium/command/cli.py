@@ -16,6 +16,7 @@ from typing import Any
 
 from podium.adapters.sb3 import trust
 from podium.command.arguments import build_parser
+from podium.command.numbers import check_commands, compare_numbers, evaluate_numbers
 from podium.command.options import (
     STEPS,
     baseline_of,
@@ -35,6 +36,7 @@ from podium.command.terminal import complain, drop, prepare_streams, settle_stre
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan, positive
+from podium.comparison.result import Comparison
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
@@ -102,6 +104,8 @@ def find_estimates(options: argparse.Namespace) -> Estimates:
         "baseline": baseline_of(options.baseline), "behavior": behavior_of(options),
         "lower_is_better": options.lower_is_better, **method_arguments(options),
     }  # fmt: skip
+    if options.continuous:
+        return evaluate_numbers(options)
     if options.episodes:
         from podium.episodes import evaluate as evaluate_recorded
 
@@ -151,8 +155,11 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.html is not None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
+    result: Comparison
     judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
-    if options.episodes:
+    if options.continuous:
+        result = compare_numbers(options, options.bootstrap)
+    elif options.episodes:
         from podium.episodes import compare as compare_recorded
 
         steps, policies, given = recorded(options)
@@ -219,6 +226,7 @@ def run(options: argparse.Namespace) -> None:
         trust(path)
     if getattr(options, "out", None) == "":
         raise PodiumError("the name of the folder is empty", hint="write --out . for the current folder.")
+    check_commands(options)
     if options.run in COMMANDS:
         COMMANDS[options.run](options)
     else:

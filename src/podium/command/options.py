@@ -86,12 +86,12 @@ def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
     return named_specs(options.policy, "--policy") if options.policy else None
 
 
-def named_specs(entries: Sequence[str], option: str) -> dict[str, str]:
+def named_specs(entries: Sequence[str], option: str, forms: str = FORMS) -> dict[str, str]:
     policies: dict[str, str] = {}
     for entry in entries:
         name, equals, spec = entry.partition("=")
         if not (name and equals and spec):
-            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
+            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {forms}.")
         if name in policies:
             raise PodiumError(f"the policy {name!r} is given twice", hint="give each policy a name of its own.")
         policies[name] = spec

@@ -318,7 +318,7 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
 
 def log_warnings(log: Log, of: int = 0) -> tuple[Fact, ...]:
     """What looks wrong with a log, or with a sample of so many rows, before any policy is asked."""
-    return (*state_warnings(log, of or len(log)), *similar_actions(log.action_space))
+    return (*log.left_out, *state_warnings(log, of or len(log)), *similar_actions(log.action_space))
 
 
 def similar_actions(space: Sequence[Any]) -> list[Fact]:

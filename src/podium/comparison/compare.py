@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.analysis import Analysis, analyze, log_warnings
+from podium.comparison.analysis import Analysis, analyze
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
 from podium.comparison.result import Basis, Comparison, Ranked, Settings
+from podium.comparison.state_columns import state_warnings
 from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
@@ -279,7 +280,7 @@ def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
 
     There every state is new, which is no sign of a mistake.
     """
-    usual = log_warnings(log)
+    usual = state_warnings(log, len(log))
     settings = replace(result.settings, notes=(*notes, *result.settings.notes))
     return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 

@@ -20,6 +20,7 @@ from podium.comparison.weights import weight_warnings
 from podium.data.errors import count
 from podium.data.facts import Fact, fact_dict
 from podium.data.log import Log
+from podium.data.nested import grouped
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows, check_log
 from podium.estimates.estimators import ESTIMATORS
@@ -124,7 +125,7 @@ class Diagnosis(Shown):
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
             ["distinct", f"{log.distinct:,}", "of a repeated (state, action) LDE and DiM keep one row"],
-            ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
+            ["states", f"{log.n_states:,}", f"from {', '.join(grouped(list(log.state_columns)))}"],
             ["rows per state", number(len(log) / states, 2), f"{single} of states have one row"],
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
             ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],

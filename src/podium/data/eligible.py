@@ -34,7 +34,7 @@ def eligible_headers(columns: Mapping[str, Any], name: str | None) -> tuple[str,
     if name is None:
         found = tuple(h for h in columns if h.startswith("eligible:"))
         lists = [h for h in ("eligible", "slots") if holds_lists(columns.get(h))]
-        return found or tuple(lists[:1])
+        return found or tuple(lists[:1]) or tuple(h for h in columns if h.startswith("eligible["))
     if name in columns:
         return (name,)
     return tuple(h for h in columns if h.startswith(f"{name}:")) or tuple(

@@ -138,6 +138,8 @@ SENTENCES: dict[str, str] = {
     "them one name.",
     "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
     "errors away): {causes}. If the policy was trained on this log, judge how it learns: podium.Learned(estimator).",
+    "long text": "column {column!r} holds long texts (median: {length:,} characters), so it is not part of the state. "
+    "To include it: {options}",
     "no error": "{method} of {policy!r}{more} has no error: fewer than two effective rows (or units) carry the weight, "
     "and show no spread.",
     "shrinks weights": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "

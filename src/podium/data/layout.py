@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.data.columns import Column, plain
+from podium.data.columns import Column
 from podium.data.frames import apart
-from podium.outputs.display import Table, label_text, number
+from podium.outputs.display import Table, first_rows_table
 
 FIRST = 5  # rows that a notebook shows
 
@@ -33,16 +33,9 @@ def by_action(log: Any, header: str, matrix: Any) -> dict[str, Column]:
     return {f"{header}:{label}": matrix[:, j] for j, label in enumerate(log.action_space)}
 
 
-def first_rows_table(log: Any) -> Table:
+def log_table(log: Any) -> Table:
     """What a notebook shows of a log: its size, and the first rows."""
-    columns = [*log.state_columns.values(), log.actions, log.rewards]
-    headers = [*log.state_columns, log.header("action"), log.header("reward")]
+    columns = [*log.state_columns.items(), (log.header("action"), log.actions), (log.header("reward"), log.rewards)]
     if log.propensities is not None:
-        columns, headers = [*columns, log.propensities], [*headers, log.header("propensity")]
-    rows = [
-        [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
-        for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
-    ]
-    sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
-    notes = [f"{len(log) - FIRST:,} more rows"] if len(log) > FIRST else []
-    return Table(repr(log), ["row", *headers], rows, "r" + sides, notes)
+        columns.append((log.header("propensity"), log.propensities))
+    return first_rows_table(repr(log), columns, FIRST)

@@ -13,17 +13,18 @@ from podium.data.arguments import SEED, checked, choice, mapping, row_numbers, t
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
 from podium.data.eligible import RULES, eligible_fields, eligible_given, reordered, widened
-from podium.data.errors import PodiumError, count, listed, percent_hint, refuse_rows
+from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.facts import Fact
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
-from podium.data.layout import first_rows_table, log_columns
+from podium.data.layout import log_columns, log_table
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
+from podium.data.probabilities import AGREE, MOST_ROUNDED, ROUNDED, checked_propensities
+from podium.data.prose import without_prose
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
-from podium.data.states import state_columns, states_given, units_column
+from podium.data.states import state_columns, states_given, table_alone, units_column
 from podium.data.times import times_column
 
-AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
-ROUNDED, MOST_ROUNDED = 5e-4, 5e-3  # what three decimals may lack of a share, and of all shares together
-LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
+LARGEST = 1e100  # rewards beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
 
 
@@ -35,7 +36,8 @@ class Log(Own, CodedRows):
 
     Parameters
     ----------
-    states : (N,) numbers or texts, (N, d) features, or a pandas, polars or arrow frame with N rows
+    states : (N,) numbers or texts, (N, d) features, or a dict of columns or a pandas, polars or arrow frame with N
+        rows; alone, such a dict or frame holds the actions and rewards too, as `from_frame` reads them
     actions : (N,) labels of any one kind
     rewards : (N,) numbers
     propensities : (N,) probability p_n with which the logged action was taken, if known
@@ -48,6 +50,7 @@ class Log(Own, CodedRows):
     names : the header that each role ("state", "action", "reward", ...) had there
     estimated : what `podium.estimate_propensities` found, where the behaviour policy is an estimate
     states_guessed : the state columns are what was left over, so a unit named later is taken out of them
+    left_out : columns that were left over and are no state all the same
     engine : what read the rows
     eligible : which actions were possible in each row: (N, A) truth values, or N lists of actions; all by default
     ineligible : "refuse" policies that play what was not possible, or "renormalize" them over the eligible actions
@@ -60,8 +63,8 @@ class Log(Own, CodedRows):
     """
 
     states: Any
-    actions: Column
-    rewards: Floats
+    actions: Column = None  # type: ignore[assignment]
+    rewards: Floats = None  # type: ignore[assignment]
     propensities: Floats | None = None
     behavior: Floats | None = None
     action_space: tuple[Any, ...] = ()
@@ -71,6 +74,7 @@ class Log(Own, CodedRows):
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
     estimated: Any = None
+    left_out: tuple[Fact, ...] = ()
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
     engine: str = "memory"
@@ -88,8 +92,8 @@ class Log(Own, CodedRows):
         def __init__(
             self,
             states: Any,
-            actions: Any,
-            rewards: Any,
+            actions: Any = None,
+            rewards: Any = None,
             propensities: Any = None,
             behavior: Any = None,
             action_space: Sequence[Any] = (),
@@ -99,6 +103,9 @@ class Log(Own, CodedRows):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if self.actions is None or self.rewards is None:
+            self._set(**vars(type(self).from_frame(table_alone(vars(self)), ineligible=self.ineligible)))
+            return
         for name in ("columns", "names"):
             self._set(**{name: own_columns(mapping(name, getattr(self, name)))})
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
@@ -188,13 +195,8 @@ class Log(Own, CodedRows):
         return True
 
     def _check_propensities(self, values: Any, what: str = "") -> Floats:
-        what = what or self.column("propensity")
-        hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
-        p = numbers_column(values, what, hint)
+        p = checked_propensities(values, what or self.column("propensity"))
         self._check_length("propensity", len(p))
-        refuse_rows(what, "must be > 0", p <= 0, p, hint)
-        refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
-        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, percent_hint(p, what) or hint)
         return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
@@ -318,8 +320,8 @@ class Log(Own, CodedRows):
 
     @classmethod
     def from_frame(cls, frame: Any, **roles: Any) -> Log:
-        """A log from a pandas, polars, Spark or lazy frame, an arrow table or a DuckDB relation; see `from_columns`
-        for the roles. Frames that live elsewhere are fetched, up to a million rows."""
+        """A log from a pandas, polars, Spark or lazy frame, an arrow table, a DuckDB relation or a dict of columns; see
+        `from_columns` for the roles. Frames that live elsewhere are fetched, up to a million rows."""
         return cls.from_columns(frame_to_columns(frame), frame=frame if is_frame(frame) else None, **roles)
 
     @classmethod
@@ -345,7 +347,7 @@ class Log(Own, CodedRows):
         """
         arrays = named_arrays(mapping("columns", columns))
         roles = assign_roles(arrays, state, action, reward, propensity, time, unit, eligible)
-        return cls.in_roles(arrays, roles, actions, frame, ineligible)
+        return cls.in_roles(arrays, without_prose(roles, arrays), actions, frame, ineligible)
 
     @classmethod
     def in_roles(
@@ -370,6 +372,7 @@ class Log(Own, CodedRows):
             columns=columns,
             names={**roles.names, **({"eligible": roles.eligible_name} if roles.eligible else {})},
             states_guessed=roles.guessed,
+            left_out=roles.left_out,
             behavior=f"column:{roles.propensity}" if roles.full else None,
             eligible=eligible_given(columns, roles.eligible, roles.eligible_name),
             ineligible=ineligible,
@@ -385,7 +388,7 @@ class Log(Own, CodedRows):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the size, and the first rows."""
-        return first_rows_table(self).html()
+        return log_table(self).html()
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)

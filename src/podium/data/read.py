@@ -23,7 +23,9 @@ from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
 from podium.data.log import Log
+from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
+from podium.data.prose import without_prose
 from podium.data.roles import assign_roles, available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
@@ -70,7 +72,7 @@ def read_log(
     ineligible : "refuse" policies that play other actions, or "renormalize" them over the eligible ones
     """
     columns = read_columns(path, text)
-    roles = assign_roles(columns, state, action, reward, propensity, time, unit, eligible)
+    roles = without_prose(assign_roles(columns, state, action, reward, propensity, time, unit, eligible), columns)
     refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
     return Log.in_roles(columns, roles, match_actions(actions, columns[action]), ineligible=ineligible)
 
@@ -369,11 +371,12 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
         watch.check()
         raise parquet_error(path, error) from error
     watch.check()
-    check_header(table.column_names, path)
+    parts = spread_table(table)
+    check_header([name for name, _ in parts], path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
     columns: dict[str, Column] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in parts:
         try:
             is_text, as_text = pa.types.is_string(column.type), name in text and odd_kind(column.type) is None
             reader = shared_texts if is_text else partial(arrow_texts, name=name) if as_text else arrow_column

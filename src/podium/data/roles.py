@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,6 +11,8 @@ from typing import Any
 from podium.data.arguments import checked, mapping, optional, text, texts
 from podium.data.eligible import eligible_headers
 from podium.data.errors import PodiumError, count, meant
+from podium.data.facts import Fact
+from podium.data.nested import grouped, members_of
 
 MOST = 50  # columns that a message lists
 HEADED = 10  # state columns that the header of an answer lists
@@ -32,6 +35,7 @@ class Roles:
     guessed: bool  # the state columns are what was left over
     eligible: tuple[str, ...] = ()  # the columns that hold the eligible actions
     eligible_name: str = "eligible"  # their header, or what their headers begin with
+    left_out: tuple[Fact, ...] = ()  # what was left over and is no state all the same
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,6 +84,12 @@ def assign_roles(
     """The roles of named columns, see `Log.from_columns`."""
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
+        inside = members_of(name, columns) if name is not None and name not in columns and role != "propensity" else []
+        if inside:
+            raise PodiumError(
+                f"column {name!r} holds several values in each row, which cannot be the {role}",
+                hint=f"name one of its parts, such as {inside[0]!r}.",
+            )
         if name is not None and name not in columns:
             raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns, name))
     check_roles(action, reward, propensity, state)
@@ -96,7 +106,7 @@ def assign_roles(
         names["state"] = chosen[0]
     given = [p for p in behavior_prefixes(propensity) if any(name.startswith(p) for name in columns)]
     prefix = given[0].removesuffix(":") if given else propensity or "propensity"
-    name = eligible or (possible[0].partition(":")[0] if possible else "eligible")
+    name = eligible or (re.split(r"[:\[]", possible[0])[0] if possible else "eligible")
     return Roles(names, tuple(chosen), prefix, bool(given), state is None, possible, name)
 
 
@@ -105,7 +115,7 @@ def refuse_eligible(
 ) -> None:
     """Refuse a column of eligible actions that is not there, or that plays another part."""
     if name is not None and not possible:
-        raise PodiumError(f"the log has no column {name!r} for the eligible actions", hint=available(columns))
+        raise PodiumError(f"the log has no column {name!r} for the eligible actions", hint=available(columns, name))
     for role, header in taken.items():
         if header in possible:
             raise PodiumError(
@@ -137,11 +147,13 @@ def pick_states(
 ) -> list[str]:
     """The state columns: those that are named, else all that are nothing else."""
     if state is not None:
-        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
-        for name in chosen:
-            if name not in columns:
+        chosen: list[str] = []
+        for name in [state] if isinstance(state, str) else state:
+            found = [name] if name in columns else members_of(name, columns)
+            if not found:
                 raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns, name))
-        return chosen
+            chosen += found
+        return list(dict.fromkeys(chosen))
     return [n for n in columns if n not in taken and not n.startswith(("pi_", *prefixes))]
 
 
@@ -153,8 +165,9 @@ def available(columns: Collection[Any], wanted: str = "") -> str:
     """
     if not columns:
         return "the log was not made from named columns."
-    names = ", ".join(shortened(str(name)) for name in islice(columns, MOST))
-    more = f", and {len(columns) - MOST:,} more" if len(columns) > MOST else ""
+    listed = grouped([str(name) for name in columns])
+    names = ", ".join(shortened(name) for name in islice(listed, MOST))
+    more = f", and {len(listed) - MOST:,} more" if len(listed) > MOST else ""
     return f"{meant(wanted, columns)}the columns are {names}{more}."
 
 
@@ -201,7 +214,9 @@ def eligible_text(log: Any) -> str:
 
 
 def describe_states(log: Any) -> str:
-    """The columns that were taken as state, in one line; the first of them where they are many."""
-    names = [shortened(str(name)) for name in log.state_columns]
+    """The columns that were taken as state, in one line; a list as one, and the first of them where they are many."""
+    headers = [str(name) for name in log.state_columns]
+    names = grouped(headers)
     more = ", ..." if len(names) > HEADED else ""
-    return f"State: {', '.join(names[:HEADED])}{more} ({count(len(names), 'column')})"
+    total = "" if len(names) < len(headers) and not more else f" ({count(len(headers), 'column')})"
+    return f"State: {', '.join(shortened(name) for name in names[:HEADED])}{more}{total}"

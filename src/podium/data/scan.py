@@ -20,6 +20,7 @@ from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, shown
 from podium.data.frames import is_frame
 from podium.data.log import TEXT_HINT, Log
+from podium.data.prose import FIRST, without_prose
 from podium.data.read import match_actions, read_log
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
@@ -281,7 +282,7 @@ class ScannedLog:
         for role, field, read in (("time", "times", times_column), ("unit", "units", units_column)):
             if role in names:
                 log._set(**{field: read(arrow_column(batch.column(names[role])), f"column {names[role]!r}")})
-        log._set(engine=self.engine.name)
+        log._set(engine=self.engine.name, left_out=self.roles.left_out)
         return log
 
     def of_batch(self, batch: pa.RecordBatch, actions: tuple[Any, ...], behavior: Any = None) -> Log:
@@ -374,7 +375,14 @@ def scan_log(
         from podium.engines.duckdb import DuckEngine
 
         opened = DuckEngine(source, text=text, **options)
-    log = ScannedLog(
-        opened, assign_roles(opened.headers(), **roles), ineligible=choice(*RULES)("ineligible", ineligible)
-    )
+    rule = choice(*RULES)("ineligible", ineligible)
+    log = ScannedLog(opened, plain_states(opened, assign_roles(opened.headers(), **roles)), ineligible=rule)
     return log.with_action_space(actions) if len(actions) else log
+
+
+def plain_states(engine: Engine, roles: Roles) -> Roles:
+    """The roles without long texts as states that nobody named, by the first rows."""
+    texts = [h for h in roles.states if roles.guessed and engine.headers()[h] == "text" and h not in engine.odd]
+    if not texts or not engine.rows():
+        return roles
+    return without_prose(roles, engine.as_memory(engine.head(texts, FIRST)))

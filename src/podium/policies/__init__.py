@@ -12,7 +12,8 @@ from podium.data.columns import Codes, Floats
 from podium.data.eligible import restricted, restricted_choices, uniform_over
 from podium.data.errors import PodiumError, count, meant, refuse_rows
 from podium.data.facts import Fact
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.policies.drafts import Draft, GivenTerms, Policy
 from podium.policies.forms import draft_policy
 from podium.policies.labels import new_actions

@@ -27,8 +27,9 @@ from podium.data.columns import (
 from podium.data.errors import PodiumError, count, listed, percent_hint, refuse_rows, show_value, shown, told_as
 from podium.data.facts import Fact
 from podium.data.frames import frame_to_columns, is_frame
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
 from podium.data.owned import ask, lent, owned
+from podium.data.probabilities import AGREE
 from podium.policies.labels import check_mapping, matched, refuse_alike, refuse_shifted, renamed
 
 KINDS = (

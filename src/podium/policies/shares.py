@@ -15,7 +15,8 @@ import numpy as np
 
 from podium.data.columns import REAL, Codes, Floats, match_label, plain
 from podium.data.errors import PodiumError, listed, show_value
-from podium.data.log import AGREE, MOST_ROUNDED, ROUNDED, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE, MOST_ROUNDED, ROUNDED
 from podium.policies.drafts import Draft, Policy, may_be_action
 
 HINT = 'write shares:a=.4,b=.6, with "quotes" around a name that holds a comma, or JSON: shares:{"a": 0.4, "b": 0.6}.'

@@ -11,7 +11,8 @@ import numpy as np
 
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.policies import align
 from podium.policies.drafts import Policy
 from podium.policies.forms import draft_policy

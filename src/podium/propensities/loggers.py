@@ -17,7 +17,8 @@ import numpy as np
 
 from podium.data.columns import Codes, factorize, labels_column, match_label, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.data.roles import available
 from podium.data.states import states_given
 from podium.policies import align

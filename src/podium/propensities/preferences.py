@@ -12,7 +12,8 @@ import numpy as np
 
 from podium.data.columns import Floats, first_rows
 from podium.data.eligible import Mask, set_codes
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 
 STEPS, CLOSE = 300, 1e-12
 

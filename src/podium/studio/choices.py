@@ -88,6 +88,11 @@ def new_candidate(
         if value not in question.roles:
             raise PodiumError("there is no such column", hint="choose one from the list.")
         default = policy_name(value)
+    elif question.continuous and kind in ("uniform", "file"):
+        raise PodiumError("that policy is for actions that can be listed", hint="choose one from the page.")
+    elif kind == "constant" and question.continuous:
+        value = f"{number(value, 'the constant'):.12g}"
+        default = f"always {value}"
     elif kind == "constant":
         if value not in labels:
             raise PodiumError("the log knows no such action", hint="choose one from the list.")

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Column, is_missing
+from podium.data.nested import GROUPED, lists_among
+from podium.data.prose import prose_length
 from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
@@ -23,11 +25,12 @@ NAMES = {
     "reward": ("reward", "outcome", "click", "clicked", "conversion", "converted", "revenue", "profit", "success",
                "response", "cost", "loss", "payoff", "y"),
     "propensity": ("propensity", "pscore", "propensity score", "action prob", "action probability", "logging prob",
-                   "probability", "prob", "p"),
+                   "probability", "prob", "p", "density"),
     "time": ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts"),
     "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
              "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
 }  # fmt: skip
+DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
 COSTS = ("cost", "loss")
 
@@ -37,7 +40,7 @@ class Facts:
     """What a column holds, in a few numbers and samples."""
 
     header: str
-    kind: str  # number, text, date, yes/no, other
+    kind: str  # number, text, date, yes/no, list, other
     rows: int
     distinct: int
     missing: int
@@ -45,7 +48,8 @@ class Facts:
     high: float | None = None
     labels: tuple[str, ...] = ()  # its distinct values, where there are few
     first: tuple[str, ...] = ()  # the cells of the first rows
-    parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b
+    parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b; or that it has become: e[0], e[1]
+    prose: bool = False  # it holds long texts
     role: str = "state"
     why: str = ""
 
@@ -54,6 +58,11 @@ class Facts:
         return (
             self.kind == "number" and self.low is not None and self.high is not None and 0 <= self.low <= self.high <= 1
         )
+
+    @property
+    def is_dose(self) -> bool:
+        """Whether it holds many different numbers, some with decimals."""
+        return self.kind == "number" and self.distinct > FEW and any("." in cell for cell in self.first)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,7 +86,8 @@ def look(header: str, column: Column) -> Facts:
             low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
     few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
     labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
-    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first)
+    prose = prose_length(column) is not None
+    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first, prose=prose)
 
 
 def kind_of(present: Column) -> str:
@@ -108,8 +118,8 @@ def cell_text(value: Any) -> str:
 
 
 def group(facts: Iterable[Facts]) -> list[Facts]:
-    """Columns pi_<name>:<action> and propensity:<action> joined to the column that they complete."""
-    known = list(facts)
+    """Columns pi_<name>:<action> and propensity:<action> joined to the column that they complete; lists as one."""
+    known = joined_lists(list(facts))
     headers = {f.header: f.is_probability for f in known}
     parents = {f.header: parent_of(f.header, headers) for f in known}
     grouped: dict[str, Facts] = {}
@@ -125,6 +135,22 @@ def group(facts: Iterable[Facts]) -> list[Facts]:
     return list(grouped.values())
 
 
+def joined_lists(facts: list[Facts]) -> list[Facts]:
+    """The columns e[0], e[1], ... of a long list as one column e."""
+    lists = {name: parts for name, parts in lists_among([f.header for f in facts]).items() if len(parts) > GROUPED}
+    inside = {part: name for name, parts in lists.items() for part in parts}
+    found: dict[str, Facts] = {}
+    for f in facts:
+        name = inside.get(f.header)
+        if name is None or f.kind != "number":
+            found[f.header] = f
+        elif name not in found:
+            found[name] = replace(f, header=name, kind="list", labels=(), low=None, high=None, parts=(f.header,))
+        else:
+            found[name] = replace(found[name], parts=(*found[name].parts, f.header))
+    return list(found.values())
+
+
 def parent_of(header: str, headers: Mapping[str, bool]) -> str | None:
     """The column that pi_new:a completes: the longest header before a colon, else what stands before the first.
 
@@ -137,6 +163,9 @@ def parent_of(header: str, headers: Mapping[str, bool]) -> str | None:
     if own:
         return own[-1]
     return before[0] if before[0].startswith("pi_") or before[0] == "propensity" else None
+
+
+DOSE = "many different numbers: a dose, a price, an amount"
 
 
 def guess(facts: Sequence[Facts]) -> list[Facts]:
@@ -167,7 +196,13 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
                 named = (h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f))
                 for header in list(named)[:1]:
                     give(header, role, "by its name, beside propensity:<action>")
-    taken = {role for role, _ in found.values()}
+    dose = next((h for name in DOSES for h, f in free.items() if plain_name(h) == name and f.is_dose), None)
+    acting = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
+    if acting is not None and acting.is_dose:
+        found[acting.header] = ("dose", DOSE)
+    elif acting is None and dose is not None:
+        give(dose, "dose", DOSE)
+    taken = {"action" if role == "dose" else role for role, _ in found.values()}
     if "action" not in taken:
         labels = [f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW]
         if labels:
@@ -178,7 +213,11 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
             give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
     action = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
     for f in list(free.values()):
-        if f.kind == "other":
+        if f.kind == "list":
+            continue
+        if f.prose:
+            give(f.header, "ignore", "long texts: hardly two rows share one; their embedding can be state")
+        elif f.kind == "other":
             give(f.header, "ignore", "podium reads numbers, texts and dates")
         elif (
             action is not None
@@ -214,13 +253,15 @@ def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
 
 def may_be_policy(column: Mapping[str, Any], actions: set[str]) -> bool:
     """Whether a column, as the page knows it, may hold what a policy would do: probabilities, or actions."""
+    if column["kind"] == "list":
+        return False
     if column["parts"] or (column["kind"] == "number" and column["low"] is not None):
         return bool(column["parts"]) or 0 <= column["low"] <= column["high"] <= 1
     return bool(column["labels"]) and set(column["labels"]) <= actions
 
 
 def may_be_propensity(f: Facts) -> bool:
-    return (f.is_probability and bool(f.low)) or bool(f.parts)
+    return (f.is_probability and bool(f.low)) or (bool(f.parts) and f.kind != "list")
 
 
 TESTS: Mapping[str, Any] = {

@@ -77,9 +77,14 @@ def show_policies(request: Request, workspace: Workspace, error: PodiumError | N
     if workspace.inspected is None or workspace.checked is None:  # another page changed the columns meanwhile
         return go(place(workspace, "columns"))
     used = {c.value for c in workspace.question.candidates if c.kind == "column"}
-    used |= {h for h, role in workspace.question.roles.items() if role in questions.SINGLE}
+    used |= {h for h, role in workspace.question.roles.items() if questions.played(role) in questions.SINGLE}
     actions = set(workspace.checked["labels"])
-    possible = [c["header"] for c in workspace.inspected["columns"] if may_be_policy(c, actions)]
+    continuous = workspace.question.continuous
+    possible = [
+        c["header"]
+        for c in workspace.inspected["columns"]
+        if (c["kind"] == "number" if continuous else may_be_policy(c, actions))
+    ]
     return studio_of(request).render(
         request,
         "policies.html",

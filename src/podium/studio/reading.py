@@ -76,7 +76,13 @@ def survey_parquet(path: Path, limits: Mapping[str, int]) -> list[Facts]:
                 raise PodiumError(
                     f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."
                 )
-            return [look(h, frame_to_columns(file.read(columns=[h], use_threads=False))[h]) for h in headers]
+            found = [
+                look(name, column)
+                for h in headers
+                for name, column in frame_to_columns(file.read(columns=[h], use_threads=False)).items()
+            ]
+            check_headers([f.header for f in found], limits)
+            return found
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         if isinstance(error, PodiumError):
             raise

@@ -106,6 +106,8 @@ def in_page(fact: str) -> str:
 
     if isinstance(fact, Fact) and "remedy" in fact.fields and "column" in fact.fields:
         fact = Fact(fact.code, **{**fact.fields, "remedy": "choose 'Leave out' for it in the step Columns"})
+    if isinstance(fact, Fact) and fact.code == "long text":
+        fact = Fact(fact.code, **{**fact.fields, "options": "choose the role State for it in the step Columns"})
     return fact.replace("(--state)", "(in the step Columns)")
 
 
@@ -153,6 +155,9 @@ def check(task: dict[str, Any], folder: Path) -> None:
     from podium.estimates.options import Options
 
     tell(stage="Checking the log")
+    if task["continuous"]:
+        check_numbers(task, folder)
+        return
     log = read_log(task["path"], **task["reading"])
     refuse_long_labels([str(a) for a in log.action_space], task["limits"]["name_length"])
     write(
@@ -166,6 +171,25 @@ def check(task: dict[str, Any], folder: Path) -> None:
             "warnings": [in_page(w) for w in warnings_of(rows_of(log, {"uniform": "uniform"}, Options()))],
         },
     )
+
+
+def check_numbers(task: dict[str, Any], folder: Path) -> None:
+    """The log as podium reads it where actions are numbers."""
+    from podium.continuous import read_log
+    from podium.data.roles import describe_states
+
+    log = read_log(task["path"], **task["reading"])
+    found = {
+        **log.log.to_dict(),
+        "propensities": "none" if log.densities is None else "densities",
+        "text": repr(log),
+        "labels": [],
+        "low": float(log.actions.min()),
+        "high": float(log.actions.max()),
+        "state": describe_states(log.log),
+        "warnings": [in_page(w) for w in log.left_out],
+    }
+    write(folder, "checked.json", found)
 
 
 def refuse_long_labels(labels: list[str], most: int) -> None:
@@ -188,16 +212,17 @@ def compare(task: dict[str, Any], folder: Path) -> None:
     from podium.outputs.report import headline, page
 
     tell(stage="Reading the log")
-    log = podium.read_log(task["path"], **task["reading"])
+    library: Any = podium.continuous if task["continuous"] else podium
+    log = library.read_log(task["path"], **task["reading"])
     count = len(task["policies"])
     tell(stage=f"Comparing {count} policies on {len(log):,} rows")
-    result = podium.compare(log, task["policies"], **task["deciding"])
+    result = library.compare(log, task["policies"], **task["deciding"])
     tell(stage="Writing the report")
     write(folder, "report.html", page(result, command=task["command"], source=task["shown"]))
     write(folder, "result.json", result.to_dict())
     told = {
         "headline": headline(result),
-        "state": describe_states(log),
+        "state": describe_states(result.log),
         "adjustment": result.adjustment if result.adjusts else "",
         "warnings": [in_page(w) for w in result.warnings],
         "reasons": sorted({in_page(r) for p in result.pairs for r in p.reasons}),
