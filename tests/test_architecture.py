@@ -14,14 +14,16 @@ FLOW = [
     "data.scales", "data.times", "data.arguments", "data.facts", "data.files", "data.paths", "data.frames",
     "data.owned", "data.coded", "data.progress", "data.roles", "data.arrays", "data.scratch", "data.shipped",
     "data.spreadsheets", "data.states", "outputs.markup", "outputs.display", "data.log", "adapters", "adapters.vowpal",
-    "data.read", "policies.drafts", "adapters.sb3_files", "adapters.sb3", "policies.shares", "policies.specs",
+    "data.read", "data.formats", "data.notation", "data.guesses", "data.conversions", "data.tables", "data.refusals",
+    "data.exports",
+    "policies.drafts", "adapters.sb3_files", "adapters.sb3", "policies.shares", "policies.specs",
     "policies.sql", "policies.tables", "policies.forms", "policies", "policies.batches", "propensities",
     "propensities.belief", "propensities.frequencies", "propensities.loggers", "engines", "engines.parts",
     "engines.arrow", "engines.sample", "engines.spark_errors", "engines.spark_files", "engines.spark_tasks",
     "engines.texts", "engines.csv_lines", "engines.json_lines", "engines.sources", "engines.duplicates",
     "engines.duckdb", "engines.workers", "engines.spark", "estimates", "estimates.baselines", "estimates.estimators",
     "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.nominal", "propensities.behavior",
-    "estimates.moments", "engines.works", "data.scan", "engines.rows", "estimates.applied", "estimates.bootstrap",
+    "estimates.moments", "engines.works", "data.unconverted", "data.scan", "engines.rows", "estimates.applied", "estimates.bootstrap",
     "verdicts.looks", "estimates.options", "estimates.terms", "estimates.results", "estimates.methods",
     "estimates.evaluate", "verdicts", "verdicts.mixture", "verdicts.judgement", "verdicts.pairs", "verdicts.classical",
     "verdicts.evidence", "verdicts.dealing", "verdicts.thin", "verdicts.gated", "verdicts.multiplicity",
@@ -38,7 +40,8 @@ FLOW = [
     "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.log", "continuous", "episodes.bounds",
     "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings", "episodes.rollouts",
     "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command", "command.completion",
-    "command.arguments", "command.options", "command.terminal", "command.experiments", "command.cli",
+    "command.arguments", "command.options",
+    "command.exports", "command.terminal", "command.experiments", "command.cli",
 ]  # fmt: skip
 PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [
@@ -61,7 +64,7 @@ EXPERIMENTS = [
     "calibration",
 ]  # fmt: skip
 STUDIO = [
-    "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices",
+    "limits", "disk", "jobs", "questions", "workspaces", "reading", "worker", "uploads", "choices",
     "changes", "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app",
     "connections", "server",
 ]  # fmt: skip

@@ -40,6 +40,10 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         unit=options.unit,
         actions=split(options.actions) if options.actions is not None else (),
         text=options.text or (),
+        success=options.success,
+        drop_missing=options.drop_missing,
+        date_format=options.date_format,
+        sheet=options.sheet,
         **engine,
     )
 
@@ -127,7 +131,8 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
     """The episodes of a file of steps, the policies, and the options that belong to episodes."""
     from podium.episodes import read
 
-    refuse_options(options, ("propensity", "time", "unit", "text", "actions"), "has no meaning with --episodes")
+    unused = ("propensity", "time", "unit", "text", "actions", "success", "date_format", "sheet")
+    refuse_options(options, unused, "has no meaning with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given
@@ -136,4 +141,4 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
-            raise PodiumError(f"--{name} {why}", hint=f"see podium {options.run} --help.")
+            raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")

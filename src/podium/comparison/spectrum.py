@@ -17,7 +17,7 @@ from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
@@ -206,7 +206,7 @@ class Spectrum(Shown):
         return notes
 
     def blocks(self, width: int) -> list[Block]:
-        head = [repr(self.log), describe_states(self.log), *(f"Warning: {w}" for w in self.warnings)]
+        head = [repr(self.log), *describe_columns(self.log), *(f"Warning: {w}" for w in self.warnings)]
         return [head, *self.tables(max(1, (width - LEFT) // CELL))]
 
     def plot(self, **options: Any) -> Figure:

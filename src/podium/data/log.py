@@ -70,6 +70,7 @@ class Log(Own, CodedRows):
     estimated: Any = None
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
+    notes: tuple[str, ...] = field(default=(), init=False)  # what was done to read the file
     engine: str = "memory"
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
@@ -177,13 +178,8 @@ class Log(Own, CodedRows):
         self._set(action_space=space, action_codes=codes)
 
     def _check_propensities(self, values: Any, what: str = "") -> Floats:
-        what = what or self.column("propensity")
-        hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
-        p = numbers_column(values, what, hint)
+        p = checked_propensities(values, what or self.column("propensity"))
         self._check_length("propensity", len(p))
-        refuse_rows(what, "must be > 0", p <= 0, p, hint)
-        refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
-        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
         return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
@@ -388,6 +384,16 @@ class Log(Own, CodedRows):
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)
+
+
+def checked_propensities(values: Any, what: str) -> Floats:
+    """Probabilities of the logged actions, in (0, 1]."""
+    hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
+    p = numbers_column(values, what, hint)
+    refuse_rows(what, "must be > 0", p <= 0, p, hint)
+    refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
+    refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
+    return p
 
 
 Log.states = OwnStates()  # a frame is handed out as a copy

@@ -9,6 +9,7 @@ from typing import Any
 
 from podium.data.arguments import checked, mapping, optional, text, texts
 from podium.data.errors import PodiumError, count
+from podium.data.facts import fact_dict
 
 MOST = 50  # columns that a message lists
 HEADED = 10  # state columns that the header of an answer lists
@@ -149,6 +150,7 @@ def log_figures(log: Any) -> dict[str, Any]:
         "actions": log.n_actions,
         "propensities": log.knows,
         "state_columns": list(log.state_columns),
+        **({"notes": [fact_dict(note) for note in log.notes]} if getattr(log, "notes", ()) else {}),
         **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
         **({"logged_by": log.logged_by} if log.logged_by else {}),
     }
@@ -160,6 +162,11 @@ def describe_log(log: Any, engine: str) -> str:
         f"Log ({engine}): {count(len(log), 'row')}, {log.distinct:,} distinct (state, action), "
         f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}, {log.logged_by or KNOWN[log.knows]}"
     )
+
+
+def describe_columns(log: Any) -> list[str]:
+    """The state columns in one line, and a line for everything that was done to read the file."""
+    return [describe_states(log), *getattr(log, "notes", ())]
 
 
 def describe_states(log: Any) -> str:

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from podium.data.arguments import checked, texts
+from podium.data.arguments import checked, flag, optional, texts
 from podium.data.arguments import text as named
 from podium.data.arrays import arrow_column, odd_values, refuse_odd
 from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key
 from podium.data.errors import BadRows, PodiumError, shown
+from podium.data.exports import read_log
 from podium.data.frames import is_frame
 from podium.data.log import TEXT_HINT, Log
-from podium.data.read import match_actions, read_log
+from podium.data.read import match_actions
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
+from podium.data.unconverted import in_its_file, refuse_gap_words, refuse_values, roles_in_file
 from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
@@ -65,6 +67,8 @@ class ScannedLog:
     actions: tuple[Any, ...] = ()
     behavior: Any = None
     known: str = ""
+    file: str | Path | None = None  # where the rows were exported to, if that is a file
+    notes: tuple[str, ...] = ()  # what was done to read the file
     estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
     logged_by: ClassVar[str] = ""
 
@@ -163,7 +167,7 @@ class ScannedLog:
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
             raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
-        return ScannedLog(self.engine, self.roles.with_unit(column), self.actions, self.behavior)
+        return replace(self, roles=self.roles.with_unit(column), known="")
 
     # --- passes ---------------------------------------------------------------------------------------------------
 
@@ -187,6 +191,7 @@ class ScannedLog:
         mixed = [h for h in (*self.roles.states, *self.roles.some("action", "time")) if h in self.engine.mixed]
         if found.bad or mixed:
             self.refuse(None)
+        refuse_gap_words(self.file, self.engine, self.roles, found.actions)
         for header in mixed:  # its numbers and its texts lie in different batches
             raise PodiumError(f"column {header!r} mixes number and text", hint=TEXT_HINT.format(name=header))
         return found
@@ -287,7 +292,8 @@ class ScannedLog:
             batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader
         )
         needed = list(dict.fromkeys([*self.roles.columns, *columns]))
-        self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
+        with in_its_file(self.file):
+            self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
 
     def collect(self) -> Log:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
@@ -299,9 +305,11 @@ class ScannedLog:
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(one_batch(pa.Table.from_batches(batches)))
         refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
-        log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
+        with in_its_file(self.file):
+            log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
+        refuse_gap_words(self.file, self.engine, self.roles, log.action_space)
         log = log if self.behavior is None else log.with_behavior(self.behavior)
-        log._set(engine=self.engine.name)
+        log._set(engine=self.engine.name, notes=self.notes)
         return log
 
 
@@ -309,7 +317,7 @@ def no_rows() -> PodiumError:
     return PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
 
 
-@checked(engine=named, actions=space, text=texts)
+@checked(engine=named, actions=space, text=texts, drop_missing=flag, date_format=optional(named), sheet=optional(named))
 def scan_log(
     source: Any,
     *,
@@ -322,6 +330,10 @@ def scan_log(
     unit: str | None = None,
     actions: Sequence[Any] = (),
     text: Sequence[str] = (),
+    success: Any = None,
+    drop_missing: bool = False,
+    date_format: str | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -332,13 +344,16 @@ def scan_log(
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
     engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
+    success, drop_missing, date_format, sheet : as in `podium.read_log`, for files that are read into memory
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
     roles: dict[str, Any] = {
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
     }  # fmt: skip
+    values = {"success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet}
     chosen = choose_engine(source, engine)
+    refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(
             f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
@@ -346,7 +361,7 @@ def scan_log(
     if chosen == "memory":
         if is_frame(source):
             return Log.from_frame(source, actions=actions, **roles)
-        return read_log(source, actions=actions, text=text, **roles)
+        return read_log(source, actions=actions, text=text, **roles, **values)
     opened: Engine
     if chosen == "spark":
         opened = import_module("podium.engines.spark").SparkEngine(source, text=text, **options)
@@ -355,6 +370,9 @@ def scan_log(
 
         opened = DuckEngine(source, text=text, **options)
     log = ScannedLog(opened, assign_roles(opened.headers(), **roles))
+    if isinstance(source, str | Path) and len(log):
+        fitting, notes = roles_in_file(opened, log.roles, source, text)
+        log = replace(log, roles=fitting, file=source, notes=notes)
     return log.with_action_space(actions) if len(actions) else log
 
 
