@@ -56,7 +56,7 @@ def log_options(add: Add) -> None:
         "--state",
         action="append",
         metavar="COL",
-        help="state column; repeat for several (default: columns without another role, but no ids, dates or long texts)",
+        help="state column; repeat for several (default: columns without another role, but no ids, dates, long texts)",
     )
     add("--action", default="action", metavar="COL")
     add("--reward", default="reward", metavar="COL")

@@ -236,10 +236,18 @@ class Conversion:
         found = {header: self.gaps(header) for header in dict.fromkeys(self.roles.some(*NEEDED))}
         return {header: gaps for header, gaps in found.items() if gaps.any()}
 
+    def blank_rows(self) -> NDArray[np.bool_]:
+        """Rows in which every cell is empty."""
+        return np.logical_and.reduce([is_missing(column) for column in self.columns.values()])
+
     def refuse_gaps(self) -> None:
         """A problem for every column in which something is missing that may not be."""
         numbers, times = self.roles.some("reward", "propensity"), self.roles.some("time")
-        for header, gaps in self.needed_gaps().items():
+        blank = self.blank_rows()
+        for header, found in self.needed_gaps().items():
+            gaps = found & ~blank
+            if not gaps.any():
+                continue
             row = int(np.flatnonzero(gaps)[0]) + 1
             finite = "must be a finite number" if self.written[header].dtype.kind == "f" else "must be a number"
             rule = finite if header in numbers else "must not have gaps" if header in times else "must not be missing"

@@ -150,7 +150,7 @@ def conversion(table: Table, asked: Asked) -> Conversion:
 def finish(asked: Asked, work: Conversion) -> Ready:
     """Rows without what a log needs left out, columns that are no state set aside, and gaps in states filled."""
     rows = drop_rows(work, asked.drop_missing)
-    roles = without_odd_states(work.columns, work.roles, work.notes)
+    roles = without_odd_states(work.columns, work.roles, asked.text, work.notes)
     states: dict[str, Column] = {}
     chosen: list[str] = []
     for header in roles.states:
@@ -179,7 +179,7 @@ def drop_rows(work: Conversion, drop: bool) -> Codes | None:
     needed = work.needed_gaps()
     if not needed:
         return None
-    everywhere = np.logical_and.reduce([is_missing(column) for column in work.columns.values()])
+    everywhere = work.blank_rows()
     why, bad = [], everywhere.copy()
     for header, gaps in needed.items():
         own = gaps & ~everywhere
@@ -205,15 +205,19 @@ def drop_rows(work: Conversion, drop: bool) -> Codes | None:
     return rows
 
 
-def without_odd_states(columns: Mapping[str, Column], roles: Roles, notes: list[Fact]) -> Roles:
-    """Roles in which columns of ids, dates and long texts are not state, unless they were named."""
+def without_odd_states(columns: Mapping[str, Column], roles: Roles, text: Sequence[str], notes: list[Fact]) -> Roles:
+    """Roles in which columns of ids, dates and long texts are not state, unless they were named or nothing else is."""
     if not roles.guessed:
         return roles
-    odd = {header: odd_state(header, columns[header]) for header in roles.states}
+    odd = {header: odd_state(header, columns[header]) for header in roles.states if header not in text}
     left = {header: why for header, why in odd.items() if why is not None}
     if not left:
         return roles
-    notes.append(Fact("not taken as state", columns=", ".join(f"{header} ({why})" for header, why in left.items())))
+    said = ", ".join(f"{header} ({why})" for header, why in left.items())
+    if len(left) == len(roles.states):
+        notes.append(Fact("odd states alone", columns=said))
+        return roles
+    notes.append(Fact("not taken as state", columns=said))
     return with_states(roles, [header for header in roles.states if header not in left])
 
 

@@ -176,6 +176,7 @@ SENTENCES: dict[str, str] = {
     "empty rows": "Left out {rows} without any value",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
     "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
+    "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",
     "no state": "No column is state, so all rows count as one state",
     # of policies
     "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",

@@ -293,7 +293,10 @@ def odd_state(header: str, column: Column) -> str | None:
         return "dates"
     if head.dtype.kind == "b" or (head.dtype.kind == "f" and plain_name(header) not in NAMES["time"]):
         return None
-    values = [x for x in head.tolist() if x is not None and x == x and x != ""]
+    cells = head.tolist()
+    if not all(x is None or isinstance(x, str | int | float) for x in cells):
+        return None
+    values = [x for x in cells if x is not None and x == x and x != ""]
     texts = [x for x in values if isinstance(x, str)]
     if texts and len(texts) == len(values):
         some = list(dict.fromkeys(texts[:SOME]))

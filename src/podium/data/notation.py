@@ -111,8 +111,18 @@ def numbers_written(texts: Iterable[str], points: bool, semicolons: bool) -> Wri
     said = [style] if style != "plain" else []
     said += ["percent"] if unit == "%" else [f"currency ({unit})"] if unit else []
     said += ["parentheses for negative numbers"] if any(match["open"] for match in parts.values()) else []
+    if not said and all(map(is_plain_number, parts)):
+        return None  # texts beside numbers in a file that tells them apart
     example = max(numbers, key=lambda text: (len(text) if not text.isdigit() else 0, text))
     return Written(numbers, " and ".join(said) or "spaces or signs", (example, numbers[example]))
+
+
+def is_plain_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def style_of(bodies: Sequence[str], points: bool, semicolons: bool) -> str | None:

@@ -181,7 +181,8 @@ class ScannedLog:
         """The first pass; a log that breaks a rule is refused here, as `podium.Log` refuses it."""
         if not self.roles.states:
             raise PodiumError(
-                "the log has no state columns", hint="name at least one with --state, or add a constant column."
+                "the log has no state columns",
+                hint="name at least one with --state, add a constant column, or use --engine memory.",
             )
         if len(self) == 0:
             raise no_rows()

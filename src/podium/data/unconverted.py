@@ -50,12 +50,7 @@ def roles_in_file(
             f"(--text {note.fields['column']}).",
         )
     notes: list[Fact] = []
-    fitting = without_odd_states(columns, roles, notes)
-    if roles.states and not fitting.states:
-        raise PodiumError(
-            f"the log has no state columns: {notes[0]}",
-            hint="name at least one with --state, add a constant column, or use --engine memory.",
-        )
+    fitting = without_odd_states(columns, roles, text, notes)
     return fitting, tuple(notes)
 
 
