@@ -146,7 +146,8 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
     try:
         log = open_log(options)
     except Refused as error:
-        if (options.action, options.reward) != ("action", "reward") or options.policy:
+        named = (options.action, options.reward) != ("action", "reward") or options.policy
+        if named or {"action", "reward"} <= {*error.columns}:
             raise
         return first_look(error, options)
     if not options.policy and isinstance(log, Log) and not any(h.startswith("pi_") for h in log.columns):

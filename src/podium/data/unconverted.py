@@ -18,6 +18,7 @@ from podium.data.roles import Roles
 from podium.data.tables import line_in_file
 from podium.engines import Engine
 
+WORDS = " In memory (--engine memory), words such as 'n/a' among numbers are taken for missing values."
 IN_MEMORY = " In memory (--engine memory), a missing state is a value of its own."
 
 
@@ -73,5 +74,5 @@ def in_its_file(file: str | Path | None) -> Iterator[None]:
     except BadRows as error:
         if file is None:
             raise
-        more = IN_MEMORY if error.rule == "must not be missing" else ""
+        more = IN_MEMORY if error.rule == "must not be missing" else WORDS if error.rule.startswith("mixes") else ""
         raise error.at_line(error.row, line_in_file(file, error.row), error.hint + more) from error
