@@ -4,6 +4,7 @@
 write first. What is refused must name a command that goes on: that very command is run next.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -39,7 +40,7 @@ class Messy:
     refused: str = ""  # a part of the one refusal
 
 
-ASKED = len([n for n in range(3, 60, 7)])  # rows with a word for a gap
+ASKED = len(range(3, 60, 7))  # rows with a word for a gap
 LEFT = np.delete(PLAIN["reward"], range(3, 60, 7))
 FILES = [
     Messy("semicolons.csv"),

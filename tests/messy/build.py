@@ -3,6 +3,7 @@
 python tests/messy/build.py writes them again; they come out the same, apart from workbooks, whose archives hold dates.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import csv
