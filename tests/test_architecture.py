@@ -16,6 +16,7 @@ FLOW = [
     "data.arrays", "data.scratch", "data.shipped", "data.spreadsheets", "data.states", "outputs.markup",
     "outputs.display", "data.layout", "data.probabilities", "data.log", "adapters", "adapters.vowpal_lists",
     "adapters.vowpal_writing", "adapters.vowpal", "data.read", "data.action_features", "policies.labels",
+    "data.formats", "data.notation", "data.guesses", "data.conversions", "data.tables", "data.refusals", "data.exports",
     "policies.drafts", "policies.recipes", "adapters.sb3_files", "adapters.sb3", "adapters.trees", "adapters.skops",
     "policies.shares", "policies.specs", "policies.sql", "policies.tables", "policies.forms", "policies",
     "policies.batches", "propensities", "propensities.belief", "propensities.frequencies", "propensities.loggers",
@@ -25,12 +26,12 @@ FLOW = [
     "engines.json_lines", "engines.sources", "engines.duplicates", "engines.duckdb", "engines.workers", "engines.spark",
     "estimates", "estimates.baselines", "estimates.estimators", "estimates.learned", "adapters.obp",
     "propensities.estimated", "propensities.nominal", "propensities.behavior", "estimates.moments", "engines.works",
-    "data.scan", "data.costs", "policies.cross_fitted", "engines.rows", "engines.wider", "estimates.applied",
-    "estimates.bootstrap", "verdicts.looks", "estimates.options", "estimates.terms", "estimates.results",
-    "estimates.costs", "estimates.methods", "estimates.evaluate", "verdicts", "verdicts.mixture", "verdicts.judgement",
-    "verdicts.pairs", "verdicts.known_costs", "verdicts.classical", "verdicts.action_kernels", "verdicts.evidence",
-    "verdicts.dealing", "verdicts.thin", "verdicts.gated", "verdicts.multiplicity", "verdicts.prior",
-    "verdicts.clusters", "verdicts.aipw", "verdicts.block", "verdicts.fitting", "verdicts.described",
+    "data.unconverted", "data.scan", "data.costs", "policies.cross_fitted", "engines.rows", "engines.wider",
+    "estimates.applied", "estimates.bootstrap", "verdicts.looks", "estimates.options", "estimates.terms",
+    "estimates.results", "estimates.costs", "estimates.methods", "estimates.evaluate", "verdicts", "verdicts.mixture",
+    "verdicts.judgement", "verdicts.pairs", "verdicts.known_costs", "verdicts.classical", "verdicts.action_kernels",
+    "verdicts.evidence", "verdicts.dealing", "verdicts.thin", "verdicts.gated", "verdicts.multiplicity",
+    "verdicts.prior", "verdicts.clusters", "verdicts.aipw", "verdicts.block", "verdicts.fitting", "verdicts.described",
     "verdicts.posterior", "verdicts.growth", "verdicts.judge", "verdicts.unseen_weight", "verdicts.doubly_robust",
     "verdicts.recipes", "verdicts.balance", "verdicts.leaks", "verdicts.sensitivity", "theory.among_eligible",
     "theory.assumption", "theory.checks", "theory.bounds", "theory", "comparison", "comparison.state_columns",
@@ -43,8 +44,8 @@ FLOW = [
     "worlds.demo", "continuous.baselines", "continuous.kernels", "continuous.specs", "continuous.log", "continuous",
     "episodes.bounds", "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings",
     "episodes.rollouts", "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command",
-    "command.completion", "command.arguments", "command.options", "command.numbers", "command.terminal",
-    "command.experiments", "command.cli",
+    "command.completion", "command.arguments", "command.options", "command.numbers", "command.exports",
+    "command.terminal", "command.experiments", "command.cli",
 ]  # fmt: skip
 PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [
@@ -66,8 +67,8 @@ EXPERIMENTS = [
     "calibration.everyday", "calibration.__main__", "calibration",
 ]  # fmt: skip
 STUDIO = [
-    "limits", "disk", "jobs", "questions", "workspaces", "guesses", "reading", "worker", "uploads", "choices",
-    "changes", "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app",
+    "limits", "disk", "jobs", "questions", "workspaces", "reading", "worker", "uploads", "choices", "changes",
+    "downloads", "failures", "security", "visits", "start_pages", "question_pages", "answer_pages", "app",
     "connections", "server",
 ]  # fmt: skip
 

@@ -21,8 +21,8 @@ from podium.comparison.scores import kendall, regret, score, spearman
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
+from podium.data.exports import read_log
 from podium.data.log import Log
-from podium.data.read import read_log
 from podium.data.scan import ScannedLog, scan_log
 from podium.estimates import estimators
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
@@ -54,7 +54,7 @@ OLD = {
 }  # fmt: skip
 for _name, _folder in OLD.items():
     sys.modules[f"podium.{_name}"] = sys.modules[f"podium.{_folder}.{_name}"]
-sys.modules["podium.io"] = sys.modules["podium.data.read"]
+sys.modules["podium.io"] = sys.modules["podium.data.exports"]
 
 LATER = {name: f"podium.{name}" for name in ("continuous", "episodes", "theory")}
 LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}

@@ -608,8 +608,17 @@ def matches(expected: str, text: str) -> bool:
     return re.fullmatch(re.escape(expected).replace(re.escape("..."), ".*"), text) is not None
 
 
-def check_said(bad: Bad, error: str) -> None:
-    assert matches(f"podium: {bad.message}\n\nHint: {bad.hint}\n", error), error
+def located(bad: Bad) -> str:
+    """The message with the line of the file, as an editor counts, beside the row."""
+    if not bad.message.startswith("column ") or not bad.file.endswith((".csv", ".jsonl")):
+        return bad.message
+    below = 0 if bad.file.endswith(".jsonl") else 1
+    return re.sub(r"row (\d+) holds", lambda m: f"row {m[1]} (line {int(m[1]) + below}) holds", bad.message)
+
+
+def check_said(bad: Bad, error: str, command: str = "compare") -> None:
+    hint = bad.hint.replace("podium compare", f"podium {command}")
+    assert matches(f"podium: {located(bad)}\n\nHint: {hint}\n", error), error
 
 
 def test_no_case_is_named_twice():

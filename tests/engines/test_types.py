@@ -238,9 +238,9 @@ def test_whole_numbers_of_128_bits_stay_exact(tmp_path: Path) -> None:
 
 def test_numbers_among_texts_are_refused_in_batches_too(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    lines = (f"{['1', '2', 'n/a'][i % 3]},{'ab'[i * 7 // 3 % 2]},{i % 5}\n" for i in ROWS_RANGE)
+    lines = (f"{['1', '2', 'old'][i % 3]},{'ab'[i * 7 // 3 % 2]},{i % 5}\n" for i in ROWS_RANGE)
     path.write_text("x,action,reward\n" + "".join(lines))
-    assert "column 'x' mixes number and text; row 3 holds 'n/a' (40 rows)" in only_refusal(path)
+    assert "column 'x' mixes number and text; row 3 (line 4) holds 'old' (40 rows)" in only_refusal(path)
 
 
 def test_codes_in_one_batch_make_all_of_them_texts(tmp_path: Path) -> None:

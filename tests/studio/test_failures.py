@@ -16,9 +16,9 @@ import pytest
 from starlette.exceptions import HTTPException
 from studio_visitor import LOG, Visitor, alerts, make_studio, place
 
+from podium.data.guesses import FEW, FIRST, SHOWN, Facts
 from podium.studio import question_pages, reading, start_pages, visits, worker
 from podium.studio.failures import explain
-from podium.studio.guesses import FEW, FIRST, SHOWN, Facts
 from podium.studio.limits import MB, Limits
 from podium.studio.security import measured
 from podium.studio.visits import Studio

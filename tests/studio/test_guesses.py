@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.data.errors import PodiumError
-from podium.studio.guesses import Facts, group, guess, is_cost
+from podium.data.guesses import Facts, group, guess, is_cost
 from podium.studio.limits import Limits
 from podium.studio.questions import Question
 from podium.studio.reading import survey

@@ -16,7 +16,7 @@ from studio_visitor import Visitor, alerts, guessed, place
 import podium
 from podium.command.cli import main
 from podium.data.columns import boxed
-from podium.studio.guesses import group, guess, look
+from podium.data.guesses import group, guess, look
 from podium.studio.questions import Candidate, Question, role_problems
 
 RNG = np.random.default_rng(2)

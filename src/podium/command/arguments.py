@@ -61,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def log_options(add: Add) -> None:
-    add("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
+    add("log", metavar="LOG", help="CSV, Excel, ODS, Parquet or JSON lines; a pattern or a folder of files")
     add("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     add("--trust", action="append", metavar="FILE", help="let this sb3: model run the code in its file")
     add(
@@ -71,13 +71,22 @@ def log_options(add: Add) -> None:
     )
     add("--logged-by", action="append", metavar="NAME=SPEC", help="one of several policies that made the log")
     add("--logger", metavar="COL", help="which of them chose a row's action (default: logger)")
-    add("--state", action="append", metavar="COL", help="repeat for several; default: what is left over")
+    add(
+        "--state",
+        action="append",
+        metavar="COL",
+        help="state column; repeat for several (default: columns without another role, but no ids, dates, long texts)",
+    )
     add("--action", default="action", metavar="COL")
     add("--reward", default="reward", metavar="COL")
     add("--propensity", metavar="COL")
     add("--time", metavar="COL", help="default: a column 'time', else the row order")
     add("--unit", metavar="COL", help="rows of one unit depend on each other")
     add("--text", action="append", metavar="COL", help="read a column of numbers as names")
+    add("--success", metavar="VALUE", help="value of the reward column that counts as 1; every other one counts as 0")
+    add("--drop-missing", action="store_true", help="leave out rows without an action, a reward or a propensity")
+    add("--date-format", metavar="F", help="how dates in the time column are written, such as %%d/%%m/%%Y")
+    add("--sheet", metavar="NAME", help="sheet of an Excel or ODS file (default: the first one)")
     add("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
     add("--eligible", metavar="COL", help="column that lists the actions possible in a row: a|b|c, or a JSON list")
     rules = "what to do with policies that play other actions: refuse (default) or renormalize"

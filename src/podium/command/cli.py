@@ -16,6 +16,7 @@ from typing import Any
 
 from podium.adapters.sb3 import trust
 from podium.command.arguments import build_parser
+from podium.command.exports import FirstLook, first_look, look_at_log, with_command
 from podium.command.numbers import check_commands, compare_numbers, evaluate_numbers
 from podium.command.options import (
     STEPS,
@@ -41,6 +42,8 @@ from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
 from podium.data.files import check_output
+from podium.data.log import Log
+from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.outputs.display import printable, wrap
@@ -68,10 +71,13 @@ def answer(arguments: Sequence[str] | None) -> int:
     options = argparse.Namespace(exit_code=0)
     try:
         build_parser().parse_args(arguments, options)
-        options.command = shlex.join(["podium", *(sys.argv[1:] if arguments is None else arguments)])
+        options.argv = list(sys.argv[1:] if arguments is None else arguments)
+        options.command = shlex.join(["podium", *options.argv])
         run(options)
         sys.stdout.flush()
         return int(options.exit_code)
+    except Refused as error:
+        return complain(str(with_command(error, options)))
     except PodiumError as error:
         return complain(str(error))
     except BrokenPipeError:  # the reader (head, less) has seen enough
@@ -142,8 +148,18 @@ def find_states(options: argparse.Namespace) -> StateComparison:
     )
 
 
-def find_diagnosis(options: argparse.Namespace) -> Diagnosis:
-    return diagnose(open_log(options), policies_of(options), **judge_arguments(options))
+def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
+    """The trust panel; of a file whose roles or policies are not named yet, what its columns seem to be."""
+    try:
+        log = open_log(options)
+    except Refused as error:
+        named = (options.action, options.reward) != ("action", "reward") or options.policy
+        if named or {"action", "reward"} <= {*error.columns}:
+            raise
+        return first_look(error, options)
+    if not options.policy and isinstance(log, Log) and not any(h.startswith("pi_") for h in log.columns):
+        return look_at_log(log, options)
+    return diagnose(log, policies_of(options), **judge_arguments(options))
 
 
 # --- commands that do more ---------------------------------------------------------------------------------------

@@ -45,6 +45,10 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         text=options.text or (),
         eligible=options.eligible,
         ineligible=options.ineligible,
+        success=options.success,
+        drop_missing=options.drop_missing,
+        date_format=options.date_format,
+        sheet=options.sheet,
         **engine,
     )
 
@@ -160,11 +164,11 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
     """The episodes of a file of steps, the policies, and the options that belong to episodes."""
     from podium.episodes import read
 
-    refuse_options(
-        options,
-        ("propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost"),
-        "has no meaning with --episodes",
-    )
+    unused = (
+        "propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost", "success",
+        "date_format", "sheet",
+    )  # fmt: skip
+    refuse_options(options, unused, "has no meaning with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given

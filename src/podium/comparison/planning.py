@@ -26,7 +26,7 @@ from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scales import unit_of
 from podium.data.scan import ScannedLog
 from podium.outputs.display import Block, Shown, Table, label_json, label_text, number, share
@@ -136,7 +136,7 @@ class Plan(Shown):
     def blocks(self, width: int) -> list[Block]:
         aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings.verdicts}"
         more = [self.log_more_table()] if self.log_more else []
-        head = [repr(self.log), describe_states(self.log), aim]
+        head = [repr(self.log), *describe_columns(self.log), aim]
         return [head, self.pairs_table(), *more, *([note] for note in self.notes)]
 
 

@@ -17,7 +17,7 @@ from podium.data.facts import Fact, fact_dict
 from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import keep_fields
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
@@ -284,7 +284,7 @@ class Comparison(Shown):
         by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
         lines = [
             repr(self.log),
-            describe_states(self.log),
+            *describe_columns(self.log),
             f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
             f"Verdicts: {s.verdicts} at level {s.level:g}; {s.multiplicity}",
             f"Assumes that {s.assumes}",

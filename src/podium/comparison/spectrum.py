@@ -17,7 +17,7 @@ from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
@@ -208,7 +208,7 @@ class Spectrum(Shown):
 
     def blocks(self, width: int) -> list[Block]:
         known = self.settings.get("notes", ()) if "costs" in self.settings else ()
-        head = [repr(self.log), describe_states(self.log), *known, *(f"Warning: {w}" for w in self.warnings)]
+        head = [repr(self.log), *describe_columns(self.log), *known, *(f"Warning: {w}" for w in self.warnings)]
         return [head, *self.tables(max(1, (width - LEFT) // CELL))]
 
     def plot(self, **options: Any) -> Figure:

@@ -16,7 +16,7 @@ from podium.data.errors import PodiumError
 from podium.data.frames import apart, columns_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import describe_baseline
@@ -128,7 +128,7 @@ class StateComparison(Shown):
     def blocks(self, width: int) -> list[Block]:
         head = [
             repr(self.log),
-            describe_states(self.log),
+            *describe_columns(self.log),
             f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
             *self.settings.get("notes", ()),
         ]

@@ -54,12 +54,17 @@ class BaselineRefused(PodiumError):
 class BadRows(PodiumError):
     """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
 
-    def __init__(self, what: str, rule: str, row: int, value: str, rows: int, hint: str) -> None:
-        super().__init__(f"{what} {rule}; row {row} holds {value} ({count(rows, 'row')})", hint=hint)
-        self.what, self.rule, self.row, self.value, self.rows = what, rule, row, value, rows
+    def __init__(self, what: str, rule: str, row: int, value: str, rows: int, hint: str, line: int = 0) -> None:
+        place = f"row {row} (line {line})" if line else f"row {row}"
+        super().__init__(f"{what} {rule}; {place} holds {value} ({count(rows, 'row')})", hint=hint)
+        self.what, self.rule, self.row, self.value, self.rows, self.line = what, rule, row, value, rows, line
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadRows, (self.what, self.rule, self.row, self.value, self.rows, self.hint)
+        return BadRows, (self.what, self.rule, self.row, self.value, self.rows, self.hint, self.line)
+
+    def at_line(self, row: int, line: int, hint: str = "") -> BadRows:
+        """The same, at the place that the row has in its file (line 0: the file has no lines)."""
+        return BadRows(self.what, self.rule, row, self.value, self.rows, hint or self.hint, line)
 
     def moved(self, rows: int) -> BadRows:
         """The same, that many rows further down."""

@@ -180,6 +180,25 @@ SENTENCES: dict[str, str] = {
     "pairs without plan": "Some pairs have no plan. {why}.",
     "plan too large": "What to log more of is not worked out for so many rows and actions.",
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
+    # of how a file was read
+    "encoding": "{file} is {encoding}, not UTF-8; it was read as such",
+    "sheet": "Read the sheet {sheet!r}; --sheet names another of {others}",
+    "title": "Skipped {lines} above the header, which is on line {header}",
+    "nameless columns": "Left out {columns} without a name at the end of the rows",
+    "nameless index": "Left out the first column, which has no name and numbers the rows",
+    "numbers as written": "Column {column!r}: read {words}, such as {example} as {number:.10g}",
+    "dates as written": "Column {column!r}: read dates as {order}, such as {example} as {date}",
+    "outcome in words": "Column {column!r}: {success} counts as 1, {others} as 0",
+    "missing number": "Column {column!r}: {gaps} taken for missing; the state has the median {fill:.10g} there, and "
+    "'{column} missing' marks these rows",
+    "missing text": "Column {column!r}: {gaps} taken for missing, a value of its own ('{level}')",
+    "missing elsewhere": "Column {column!r}: {gaps} taken for missing",
+    "empty column": "Left out column {column!r}, which is empty",
+    "empty rows": "Left out {rows} without any value",
+    "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
+    "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
+    "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",
+    "no state": "No column is state, so all rows count as one state",
     # of policies
     "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.{meant}",
     "labels matched": "policy {policy!r} names its actions by {kind} ({theirs}); podium takes them for the log's "

@@ -77,6 +77,7 @@ class Log(Own, CodedRows):
     left_out: tuple[Fact, ...] = ()
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
+    notes: tuple[str, ...] = field(default=(), init=False)  # what was done to read the file
     engine: str = "memory"
     eligible: Any = None
     ineligible: str = "refuse"

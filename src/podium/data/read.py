@@ -1,4 +1,4 @@
-"""Files to columns and logs: CSV, Parquet and JSON lines. Rows are counted from 1, header excluded."""
+"""Files to columns: CSV, Parquet and JSON lines. Rows are counted from 1, header excluded."""
 
 from __future__ import annotations
 
@@ -15,18 +15,13 @@ from typing import Any
 import numpy as np
 
 from podium.adapters import vowpal
-from podium.data.arguments import checked, texts
-from podium.data.arguments import path as at_path
-from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd, shared_texts
-from podium.data.coded import space
+from podium.data.arrays import arrow_column, arrow_texts, odd_kind, shared_texts
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
-from podium.data.log import Log
 from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
-from podium.data.prose import without_prose
-from podium.data.roles import assign_roles, available
+from podium.data.roles import available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -43,40 +38,6 @@ ROWS_HINT = "write a header line and at least one row."
 START, LONGEST_HEADER = 1 << 16, 1 << 26  # bytes by which a file is known; that a header may have
 
 
-@checked(path=at_path, actions=space, text=texts)
-def read_log(
-    path: str | Path,
-    *,
-    state: str | Sequence[str] | None = None,
-    action: str = "action",
-    reward: str = "reward",
-    propensity: str | None = None,
-    time: str | None = None,
-    unit: str | None = None,
-    actions: Sequence[Any] = (),
-    text: Sequence[str] = (),
-    eligible: str | None = None,
-    ineligible: str = "refuse",
-) -> Log:
-    """Read a log from a CSV, Parquet or JSON lines file.
-
-    Parameters
-    ----------
-    path : a file that ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .pq; or a log of Vowpal Wabbit that
-        ends in .dsjson or .vw (see `podium.adapters.vowpal`)
-    state, action, reward, propensity, time, unit : the columns that play these roles; every column that plays
-        none, and is no policy (pi_<name>), is state
-    actions : the action space, where it holds more than the logged actions; texts are matched to numbers
-    text : columns to read as texts although they look like numbers (codes, postcodes)
-    eligible : the column that lists the actions that were possible in a row; columns eligible:<action> need no name
-    ineligible : "refuse" policies that play other actions, or "renormalize" them over the eligible ones
-    """
-    columns = read_columns(path, text)
-    roles = without_prose(assign_roles(columns, state, action, reward, propensity, time, unit, eligible), columns)
-    refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
-    return Log.in_roles(columns, roles, match_actions(actions, columns[action]), ineligible=ineligible)
-
-
 def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
     """An action space in which texts name the numbers of a column that holds numbers."""
     observed = [] if column.dtype == object else np.unique(column).tolist()
@@ -85,15 +46,7 @@ def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a file by header; cells are numbers, texts, or None where empty."""
-    check_local(path)
-    path = Path(path)
-    if not exists(path):
-        raise missing_file(path)
-    if path.is_dir():
-        raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
-    if path.is_char_device() or path.is_block_device():
-        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
-    note_input(path)
+    path = one_file(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path, text)
@@ -114,6 +67,20 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     return columns
 
 
+def one_file(path: str | Path) -> Path:
+    """The file that a path names, noted as an input."""
+    check_local(path)
+    path = Path(path)
+    if not exists(path):
+        raise missing_file(path)
+    if path.is_dir():
+        raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
+    if path.is_char_device() or path.is_block_device():
+        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
+    note_input(path)
+    return path
+
+
 def refuse_zero_bytes(names: Iterable[str]) -> None:
     for name in names:
         if "\0" in name:
@@ -129,11 +96,14 @@ def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None
 
 def read_text(path: Path) -> str:
     """The text of a file, or a clear word on why it is none."""
+    return decode(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
-    return decode(raw, path)
 
 
 def decode(raw: bytes, path: Path, whole: bool = True) -> str:
@@ -309,9 +279,9 @@ def number_of(cell: str) -> int | float:
     return int(cell) if WHOLE.fullmatch(cell) else float(cell)
 
 
-def read_json_lines(path: Path) -> dict[str, Column]:
+def read_json_lines(path: Path, content: str | None = None) -> dict[str, Column]:
     """One JSON object per line; a list or an object as a value becomes several columns."""
-    content = read_text(path)
+    content = read_text(path) if content is None else content
     hint = "write one JSON object per line."
     records: list[dict[str, Any]] = []
     for line in filter(str.strip, content.split("\n")):

@@ -11,7 +11,7 @@ from typing import Any
 from podium.data.arguments import checked, mapping, optional, text, texts
 from podium.data.eligible import eligible_headers
 from podium.data.errors import PodiumError, count, meant
-from podium.data.facts import Fact
+from podium.data.facts import Fact, fact_dict
 from podium.data.nested import grouped, members_of
 
 MOST = 50  # columns that a message lists
@@ -184,6 +184,7 @@ def log_figures(log: Any) -> dict[str, Any]:
         "actions": log.n_actions,
         "propensities": log.knows,
         "state_columns": list(log.state_columns),
+        **({"notes": [fact_dict(note) for note in log.notes]} if getattr(log, "notes", ()) else {}),
         **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
         **({"logged_by": log.logged_by} if log.logged_by else {}),
         **({} if log.eligible is None else {"eligible": eligible_figures(log)}),
@@ -211,6 +212,11 @@ def eligible_text(log: Any) -> str:
     of = eligible_figures(log)
     numbers = f"{of['least']:,}" if of["least"] == of["most"] else f"{of['least']:,} to {of['most']:,}"
     return f" ({numbers} eligible in a row)"
+
+
+def describe_columns(log: Any) -> list[str]:
+    """The state columns in one line, and a line for everything that was done to read the file."""
+    return [describe_states(log), *getattr(log, "notes", ())]
 
 
 def describe_states(log: Any) -> str:

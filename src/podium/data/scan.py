@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from podium.data.arguments import checked, choice, texts
+from podium.data.arguments import checked, choice, flag, optional, texts
 from podium.data.arguments import text as named
 from podium.data.arrays import arrow_column, odd_values, refuse_odd
 from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key
 from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, shown
+from podium.data.exports import read_log
 from podium.data.frames import is_frame
 from podium.data.log import TEXT_HINT, Log
-from podium.data.prose import FIRST, without_prose
-from podium.data.read import match_actions, read_log
+from podium.data.read import match_actions
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
+from podium.data.unconverted import in_its_file, plain_states, refuse_gap_words, refuse_values, roles_in_file
 from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
 from podium.engines.choosing import choose_engine
@@ -69,6 +70,8 @@ class ScannedLog:
     behavior: Any = None
     known: str = ""
     ineligible: str = "refuse"
+    file: str | Path | None = None  # where the rows were exported to, if that is a file
+    notes: tuple[str, ...] = ()  # what was done to read the file
     eligible: ClassVar[None] = None  # eligible actions are read into memory, see `head`
     estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
     logged_by: ClassVar[str] = ""
@@ -173,8 +176,7 @@ class ScannedLog:
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
             raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
-        roles = self.roles.with_unit(column)
-        return ScannedLog(self.engine, roles, self.actions, self.behavior, ineligible=self.ineligible)
+        return replace(self, roles=self.roles.with_unit(column), known="")
 
     # --- passes ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +190,8 @@ class ScannedLog:
         """The first pass; a log that breaks a rule is refused here, as `podium.Log` refuses it."""
         if not self.roles.states:
             raise PodiumError(
-                "the log has no state columns", hint="name at least one with --state, or add a constant column."
+                "the log has no state columns",
+                hint="name at least one with --state, add a constant column, or use --engine memory.",
             )
         if len(self) == 0:
             raise no_rows()
@@ -198,6 +201,7 @@ class ScannedLog:
         mixed = [h for h in (*self.roles.states, *self.roles.some("action", "time")) if h in self.engine.mixed]
         if found.bad or mixed:
             self.refuse(None)
+        refuse_gap_words(self.file, self.engine, self.roles, found.actions)
         for header in mixed:  # its numbers and its texts lie in different batches
             raise PodiumError(f"column {header!r} mixes number and text", hint=TEXT_HINT.format(name=header))
         return found
@@ -303,7 +307,8 @@ class ScannedLog:
             batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader
         )
         needed = list(dict.fromkeys([*self.roles.columns, *columns]))
-        self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
+        with in_its_file(self.file):
+            self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
 
     def collect(self) -> Log:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
@@ -316,9 +321,11 @@ class ScannedLog:
         columns = self.engine.as_memory(one_batch(pa.Table.from_batches(batches)))
         refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
         space = match_actions(self.actions, columns[self.roles.names["action"]])
-        log = Log.in_roles(columns, self.roles, space, ineligible=self.ineligible)
+        with in_its_file(self.file):
+            log = Log.in_roles(columns, self.roles, space, ineligible=self.ineligible)
+        refuse_gap_words(self.file, self.engine, self.roles, log.action_space)
         log = log if self.behavior is None else log.with_behavior(self.behavior)
-        log._set(engine=self.engine.name)
+        log._set(engine=self.engine.name, notes=self.notes)
         return log
 
 
@@ -326,7 +333,7 @@ def no_rows() -> PodiumError:
     return PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
 
 
-@checked(engine=named, actions=space, text=texts)
+@checked(engine=named, actions=space, text=texts, drop_missing=flag, date_format=optional(named), sheet=optional(named))
 def scan_log(
     source: Any,
     *,
@@ -341,6 +348,10 @@ def scan_log(
     text: Sequence[str] = (),
     eligible: str | None = None,
     ineligible: str = "refuse",
+    success: Any = None,
+    drop_missing: bool = False,
+    date_format: str | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -352,6 +363,7 @@ def scan_log(
     engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
         and actions, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
+    success, drop_missing, date_format, sheet : as in `podium.read_log`, for files that are read into memory
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
@@ -359,7 +371,9 @@ def scan_log(
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
         "eligible": eligible,
     }  # fmt: skip
+    values = {"success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet}
     chosen = choose_engine(source, engine, action)
+    refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(
             f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
@@ -367,7 +381,7 @@ def scan_log(
     if chosen == "memory":
         if is_frame(source):
             return Log.from_frame(source, actions=actions, ineligible=ineligible, **roles)
-        return read_log(source, actions=actions, text=text, ineligible=ineligible, **roles)
+        return read_log(source, actions=actions, text=text, ineligible=ineligible, **roles, **values)
     opened: Engine
     if chosen == "spark":
         opened = import_module("podium.engines.spark").SparkEngine(source, text=text, **options)
@@ -377,12 +391,7 @@ def scan_log(
         opened = DuckEngine(source, text=text, **options)
     rule = choice(*RULES)("ineligible", ineligible)
     log = ScannedLog(opened, plain_states(opened, assign_roles(opened.headers(), **roles)), ineligible=rule)
+    if isinstance(source, str | Path) and len(log):
+        fitting, notes = roles_in_file(opened, log.roles, source, text)
+        log = replace(log, roles=fitting, file=source, notes=notes)
     return log.with_action_space(actions) if len(actions) else log
-
-
-def plain_states(engine: Engine, roles: Roles) -> Roles:
-    """The roles without long texts as states that nobody named, by the first rows."""
-    texts = [h for h in roles.states if roles.guessed and engine.headers()[h] == "text" and h not in engine.odd]
-    if not texts or not engine.rows():
-        return roles
-    return without_prose(roles, engine.as_memory(engine.head(texts, FIRST)))

@@ -15,7 +15,7 @@ from podium.data.errors import PodiumError, listed, shown
 from podium.data.facts import Fact
 from podium.data.frames import apart, rows_to_frame
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
 from podium.estimates.costs import all_net, known_costs
@@ -100,7 +100,7 @@ class Estimates(Shown):
         return Table("Estimates", columns, rows, align="l" + "r" * (len(columns) - 1), notes=notes)
 
     def blocks(self, width: int) -> list[Block]:
-        return [[repr(self.log), describe_states(self.log), *self.settings.get("notes", ())], self.table()]
+        return [[repr(self.log), *describe_columns(self.log), *self.settings.get("notes", ())], self.table()]
 
 
 def evaluate(

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.data.errors import PodiumError
+from podium.data.guesses import may_be_policy
 from podium.studio import questions
 from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
-from podium.studio.guesses import may_be_policy
 from podium.studio.limits import Limits
 from podium.studio.questions import Question
 from podium.studio.uploads import clean_name, known_ending, store

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from podium.data.errors import MissingExtra, PodiumError
 from podium.data.frames import frame_to_columns
+from podium.data.guesses import Facts, look
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns, separator_of
-from podium.studio.guesses import Facts, look
 
 ENDINGS = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
 CHUNK = 1 << 20

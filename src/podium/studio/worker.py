@@ -120,7 +120,7 @@ def write(folder: Path, name: str, content: Any) -> None:
 
 def inspect(task: dict[str, Any], folder: Path) -> None:
     """What the file holds, and which role each column seems to play."""
-    from podium.studio.guesses import group, guess, is_cost, with_few_labels
+    from podium.data.guesses import group, guess, is_cost, with_few_labels
     from podium.studio.reading import survey
 
     if task.get("example"):
@@ -149,7 +149,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
 def check(task: dict[str, Any], folder: Path) -> None:
     """The log as podium reads it with these roles."""
     from podium.comparison.diagnostics import warnings_of
-    from podium.data.read import read_log
+    from podium.data.exports import read_log
     from podium.data.roles import describe_states
     from podium.estimates.evaluate import rows_of
     from podium.estimates.options import Options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.data.columns import Column, is_missing
 from podium.data.nested import GROUPED, lists_among
+from podium.data.notation import FAILURES, GAPS, SUCCESSES, looks_like_date
 from podium.data.prose import prose_length
 from podium.outputs.display import printable
 
@@ -21,9 +22,12 @@ FEW = 50  # distinct values that are kept
 LABELS = 1_000_000  # characters of such values, of all columns together
 
 NAMES = {
-    "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention"),
-    "reward": ("reward", "outcome", "click", "clicked", "conversion", "converted", "revenue", "profit", "success",
-               "response", "cost", "loss", "payoff", "y"),
+    "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention",
+               "variant", "campaign", "channel", "offer", "strategy", "test group", "treatment group", "bucket",
+               "model", "route", "therapy", "drug"),
+    "reward": ("reward", "outcome", "click", "clicked", "clicks", "conversion", "converted", "revenue", "profit",
+               "success", "response", "responded", "cost", "loss", "payoff", "y", "result", "recovered", "purchase",
+               "purchased", "bought", "sale", "sales", "rating", "won", "paid", "retained", "churned", "amount"),
     "propensity": ("propensity", "pscore", "propensity score", "action prob", "action probability", "logging prob",
                    "probability", "prob", "p", "density"),
     "time": ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts"),
@@ -33,6 +37,11 @@ NAMES = {
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
 COSTS = ("cost", "loss")
+HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
+FEW_ROWS, MANY_IDS, SOME = 5, 20, 200
+ID_NAME = re.compile(r"(?:.*[\s_.-])?(?:id|uuid|guid)", re.IGNORECASE)
+CAMEL_ID = re.compile(r".*[a-z](?:Id|ID)")
+UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{24,64}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,7 @@ class Facts:
     first: tuple[str, ...] = ()  # the cells of the first rows
     parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b; or that it has become: e[0], e[1]
     prose: bool = False  # it holds long texts
+    odd: str = ""  # why it is not taken as state without being named
     role: str = "state"
     why: str = ""
 
@@ -86,8 +96,8 @@ def look(header: str, column: Column) -> Facts:
             low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
     few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
     labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
-    prose = prose_length(column) is not None
-    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first, prose=prose)
+    rows, gaps, prose, odd = len(column), int(absent.sum()), prose_length(column) is not None, odd_state(header, column)
+    return Facts(header, kind, rows, len(found), gaps, low, high, labels, first, prose=prose, odd=odd or "")
 
 
 def kind_of(present: Column) -> str:
@@ -202,15 +212,7 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
         found[acting.header] = ("dose", DOSE)
     elif acting is None and dose is not None:
         give(dose, "dose", DOSE)
-    taken = {"action" if role == "dose" else role for role, _ in found.values()}
-    if "action" not in taken:
-        labels = [f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW]
-        if labels:
-            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
-    if "reward" not in taken:
-        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
-        if numbers:
-            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+    guess_by_content(free, {"action" if role == "dose" else role for role, _ in found.values()}, give)
     action = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
     for f in list(free.values()):
         if f.kind == "list":
@@ -233,9 +235,46 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
             give(f.header, "policy", "probabilities, by its name")
         elif plain_name(f.header) in IDS and f.distinct == f.rows > 1:
             give(f.header, "ignore", "a different value in every row: an id says nothing of the state")
+        elif f.odd:
+            give(f.header, "ignore", f"it holds {f.odd}: no state unless you name it")
         elif f.missing == f.rows:
             give(f.header, "ignore", "it is empty")
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
+
+
+def guess_by_content(free: Mapping[str, Facts], taken: set[str], give: Callable[[str, str, str], None]) -> None:
+    """Roles that no exact name gives: by a word of the name, or by what columns hold."""
+    for role in ("action", "reward"):
+        test, words = TESTS[role], {name for name in NAMES[role] if " " not in name and len(name) > 2}
+        named = [h for h, f in free.items() if words & {*plain_name(h).split()} and test(f) and not f.odd]
+        if role not in taken and len(named) == 1:
+            give(named[0], role, "by a word of its name")
+            taken.add(role)
+    if "reward" not in taken:
+        outcomes = [f.header for f in free.values() if is_outcome(f)]
+        if len(outcomes) == 1:
+            give(outcomes[0], "reward", "its values are a success and a failure")
+            taken.add("reward")
+    if "time" not in taken:
+        dates = [f.header for f in free.values() if f.odd == "dates"]
+        if len(dates) == 1:
+            give(dates[0], "time", "the only column of dates")
+    if "action" not in taken:
+        labels = [
+            f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW and not is_outcome(f)
+        ]
+        if labels:
+            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
+    if "reward" not in taken:
+        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
+        if numbers:
+            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+
+
+def is_outcome(f: Facts) -> bool:
+    """Whether a column holds a success and a failure in words."""
+    words = {label.strip().lower() for label in f.labels} - GAPS
+    return len(words) == 2 and len(words & SUCCESSES) == 1 and len(words & FAILURES) == 1
 
 
 def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
@@ -268,15 +307,60 @@ TESTS: Mapping[str, Any] = {
     "action": lambda f: f.distinct < f.rows or f.rows < 3,
     "reward": lambda f: f.kind in ("number", "yes/no", "mixed", "text"),
     "propensity": may_be_propensity,
-    "time": lambda f: f.kind in ("number", "date", "text"),
+    "time": lambda f: f.kind in ("number", "date") or f.odd == "dates" or (f.kind == "text" and f.distinct == f.rows),
     "unit": lambda f: 1 < f.distinct < f.rows,
 }
 
 
 def plain_name(header: str) -> str:
-    return re.sub(r"[\s_.-]+", " ", header).strip().lower()
+    """A header in lower case, with its words apart: PatientID and patient_id are "patient id"."""
+    return re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)).strip().lower()
 
 
 def is_cost(header: str | None) -> bool:
     """Whether a reward's name says that less is better."""
     return header is not None and any(word in plain_name(header).split() for word in COSTS)
+
+
+# --- what is not taken as state unless it is named -------------------------------------------------------------------
+
+
+def odd_state(header: str, column: Column) -> str | None:
+    """Why a column is not taken as state without being named: it holds ids or dates. None if it is.
+
+    The first rows decide, so that the answer is the same wherever the rows are.
+    """
+    head = column[:HEAD]
+    if head.dtype.kind == "M":
+        return "dates"
+    if head.dtype.kind == "b" or (head.dtype.kind == "f" and plain_name(header) not in NAMES["time"]):
+        return None
+    cells = head.tolist()
+    if not all(x is None or isinstance(x, str | int | float) for x in cells):
+        return None
+    values = [x for x in cells if x is not None and x == x and x != ""]
+    texts = [x for x in values if isinstance(x, str)]
+    if texts and len(texts) == len(values):
+        some = list(dict.fromkeys(texts[:SOME]))
+        if all(map(looks_like_date, some)):
+            return "dates"
+        if len(some) > 1 and all(map(UNIQUE_NAME.fullmatch, some)):
+            return "ids"
+    elif texts or not values:
+        return None
+    elif plain_name(header) in NAMES["time"] and plain_name(header) != "day" and min(values) > 1e8:
+        return "dates"
+    return "ids" if holds_ids(header, values) else None
+
+
+def holds_ids(header: str, values: Sequence[Any]) -> bool:
+    """Whether a column that is called an id has almost as many values as rows."""
+    try:
+        distinct = len(set(values))
+    except TypeError:
+        return False
+    unique = distinct == len(values) > 1
+    if plain_name(header) in IDS:
+        return unique
+    named = ID_NAME.fullmatch(header.strip()) or CAMEL_ID.fullmatch(header.strip())
+    return bool(named) and ((unique and distinct >= FEW_ROWS) or (distinct > MANY_IDS and 5 * distinct > len(values)))
