@@ -477,6 +477,64 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"rows": 7, "actions": "'c', 'd'"},
         "fewer than 7 rows show each of the actions 'c', 'd'",
     ),
+    "encoding": (
+        {"file": "log.csv", "encoding": "UTF-16"},
+        "log.csv is UTF-16, not UTF-8; it was read as such",
+    ),
+    "sheet": (
+        {"sheet": "Visits", "others": "'Visits', 'Notes'"},
+        "Read the sheet 'Visits'; --sheet names another of 'Visits', 'Notes'",
+    ),
+    "title": (
+        {"lines": "2 lines", "header": 3},
+        "Skipped 2 lines above the header, which is on line 3",
+    ),
+    "nameless columns": (
+        {"columns": "1 empty column"},
+        "Left out 1 empty column without a name at the end of the rows",
+    ),
+    "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
+    "numbers as written": (
+        {"column": "spend", "words": "decimal commas", "example": "'3,5'", "number": 3.5},
+        "Column 'spend': read decimal commas, such as '3,5' as 3.5",
+    ),
+    "dates as written": (
+        {"column": "day", "order": "day first", "example": "'31/12/2024'", "date": "2024-12-31"},
+        "Column 'day': read dates as day first, such as '31/12/2024' as 2024-12-31",
+    ),
+    "outcome in words": (
+        {"column": "recovered", "success": "'Yes'", "others": "'No'"},
+        "Column 'recovered': 'Yes' counts as 1, 'No' as 0",
+    ),
+    "missing number": (
+        {"column": "age", "gaps": "'n/a' (2 rows)", "fill": 41.0},
+        "Column 'age': 'n/a' (2 rows) taken for missing; the state has the median 41 there, and 'age missing' marks "
+        "these rows",
+    ),
+    "missing text": (
+        {"column": "region", "gaps": "empty (1 row)", "level": "(missing)"},
+        "Column 'region': empty (1 row) taken for missing, a value of its own ('(missing)')",
+    ),
+    "empty column": ({"column": "notes"}, "Left out column 'notes', which is empty"),
+    "empty rows": ({"rows": "1 row"}, "Left out 1 row without any value"),
+    "dropped rows": (
+        {"rows": "3 rows", "of": 1200, "why": "column 'reward' is missing, empty (3 rows)", "dropped": 3},
+        "Left out 3 rows of 1,200 (--drop-missing): column 'reward' is missing, empty (3 rows)",
+    ),
+    "not taken as state": (
+        {"columns": "visit_id (ids)"},
+        "Not taken as state: visit_id (ids); --state COL takes a column as state",
+    ),
+    "odd states alone": (
+        {"columns": "day (dates)"},
+        "The state is only day (dates), which may say little; --state COL takes other columns as state",
+    ),
+    "no state": ({}, "No column is state, so all rows count as one state"),
+    "model of another version": (
+        {"policy": "new", "file": "new.skops", "made": "1.4.0", "installed": "1.5.1"},
+        "policy 'new': new.skops was made with scikit-learn 1.4.0, and 1.5.1 is installed; its probabilities may "
+        "differ from those that it was made to give.",
+    ),
     "tiny": (
         {"share": 0.07, "below": 0.01},
         "7% of the rows have a probability below 0.01",

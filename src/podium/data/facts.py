@@ -192,7 +192,6 @@ SENTENCES: dict[str, str] = {
     "missing number": "Column {column!r}: {gaps} taken for missing; the state has the median {fill:.10g} there, and "
     "'{column} missing' marks these rows",
     "missing text": "Column {column!r}: {gaps} taken for missing, a value of its own ('{level}')",
-    "missing elsewhere": "Column {column!r}: {gaps} taken for missing",
     "empty column": "Left out column {column!r}, which is empty",
     "empty rows": "Left out {rows} without any value",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
