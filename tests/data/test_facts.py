@@ -518,7 +518,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "empty column": ({"column": "notes"}, "Left out column 'notes', which is empty"),
     "empty rows": ({"rows": "1 row"}, "Left out 1 row without any value"),
     "dropped rows": (
-        {"rows": "3 rows", "of": 1200, "why": "column 'reward' is missing, empty (3 rows)", "dropped": 3},
+        {"rows": "3 rows", "of": 1200, "why": "column 'reward' is missing, empty (3 rows)"},
         "Left out 3 rows of 1,200 (--drop-missing): column 'reward' is missing, empty (3 rows)",
     ),
     "not taken as state": (
