@@ -162,3 +162,13 @@ def test_a_long_log_of_rare_rewards_says_which_pairs_every_row_judges() -> None:
     assert {pair.path for pair in compare(short, {"a": "constant:0", "b": "constant:2"}).pairs} == {"posterior"}
     common = replace(log, rewards=np.where(actions > 0, rewards, 1 - rewards))
     assert {pair.path for pair in compare(common, {"a": "constant:0", "b": "constant:2"}).pairs} == {"posterior"}
+
+
+def test_a_small_log_that_is_ranked_by_every_row_is_judged_as_usual() -> None:
+    rng = np.random.default_rng(0)
+    actions = rng.integers(3, size=200)
+    log = Log(
+        rng.standard_normal(200), actions, rng.standard_normal(200) + 0.5 * actions, behavior=np.full((200, 3), 1 / 3)
+    )
+    result = compare(log, {"a": "constant:0", "b": "constant:2"}, estimator="doubly robust")
+    assert (result.settings.estimator, result.pairs[0].path) == ("doubly robust", "posterior")

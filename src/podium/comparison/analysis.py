@@ -127,12 +127,17 @@ class Analysis:
             return self.best_source, ()
         return silence_leaks(self.best_source, sample, self.rows.policies, check_columns(sample))
 
+    @property
+    def two_sources(self) -> bool:
+        """Whether every row may judge a pair as well; of a small log it only ranks, where that is asked for."""
+        return self.every_row is not None and has_two_sources(self.rows)
+
     @cached_property
     def best_source(self) -> Judgement:
         """What the procedure that was asked for, or the better of the two sources, says of every pair."""
         if self.options.verdicts is not None:
             found = self.judged(self.usual)
-        elif self.every_row is None:
+        elif not self.two_sources:
             found = self.by_sample
         else:
             found = best_of(self._by_every_row, self.by_sample)
@@ -206,7 +211,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
     asked = EVERY_ROW in (usual, str(options.estimator).lower())
-    extra = method_of(rows, options.seed) if asked or not rows.whole or is_long_and_sparse(rows.sample) else None
+    extra = method_of(rows, options.seed) if asked or has_two_sources(rows) else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
@@ -227,9 +232,10 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     )
 
 
-def is_long_and_sparse(log: Log) -> bool:
-    """Whether the posterior combines blocks of a log of rare rewards, which doubly robust differences often beat."""
-    return len(log) > WHOLE_ROWS and len(rare_rewards(log.rewards)) < len(log)
+def has_two_sources(rows: Rows) -> bool:
+    """Whether a log is large, or its posterior combines blocks of rare rewards, which every row often beats."""
+    rewards = rows.sample.rewards
+    return not rows.whole or (len(rewards) > WHOLE_ROWS and len(rare_rewards(rewards)) < len(rewards))
 
 
 def check_two(policies: PolicySet) -> None:

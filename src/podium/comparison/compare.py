@@ -257,11 +257,12 @@ def sources(analysis: Analysis, judgement: Judgement) -> list[Fact]:
     if not rows.whole:
         code = "sample judges" if judgement.procedure in JUDGES else "all rows judge"
         return [Fact(code, rows=len(rows.sample), of=len(rows))]
-    if analysis.every_row is None or analysis.options.verdicts is not None:
+    if not analysis.two_sources or analysis.options.verdicts is not None:
         return []
-    by_rows = int(judgement.every_row.sum()) if judgement.every_row is not None else pairs
-    chosen = judgement.every_row is not None or judgement.procedure not in JUDGES
-    return [Fact("DRE judges", pairs=by_rows, of=pairs)] if chosen else []
+    by_rows = pairs if judgement.procedure not in JUDGES else 0
+    if judgement.every_row is not None:
+        by_rows = int(judgement.every_row.sum())
+    return [Fact("DRE judges", pairs=by_rows, of=pairs)] if by_rows else []
 
 
 def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Options) -> tuple[Pair, ...]:
