@@ -82,7 +82,8 @@ def things() -> SimpleNamespace:
     acts = {"go": lambda s: 0.1 * s, "stay": lambda s: 0 * s}
     labels = np.array([0, 1, 0, 1])
     return SimpleNamespace(
-        columns=columns, log=log, policies=policies, grid=grid, uniform=uniform, points=points, steps=steps, acts=acts,
+        columns=columns, doses={"x": states, "action": half, "reward": rewards, "density": half},
+        log=log, policies=policies, grid=grid, uniform=uniform, points=points, steps=steps, acts=acts,
         episodes=episodes.EpisodeLog(steps, bounds=(-1.0, 1.0)), rng=np.random.default_rng(0),
         comparison=podium.compare(log, policies, bootstrap=10), estimates=podium.evaluate(log, policies),
         states=podium.compare_states(log, policies), plan=podium.plan(log, policies, difference=0.1),
@@ -99,6 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("files")
     lines = ["x,action,reward,propensity,pi_a", "0,a,1,0.5,0.9", "0,b,0,0.5,0.1", "1,a,1,0.5,0.9"]
     (path / "log.csv").write_text("\n".join(lines) + "\n")
+    (path / "doses.csv").write_text("x,action,reward,density\n0,0.1,1,0.5\n1,0.2,0,0.5\n2,0.4,1,0.5\n")
     (path / "steps.csv").write_text("episode,step,s,action,reward\n0,0,0.1,0.2,1\n0,1,0.2,0.2,0\n1,0,0.3,0.1,1\n")
     return path
 
@@ -118,7 +120,9 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
         "Diagnosis": t.diagnosis, "Spectrum": t.spectrum, "PropensityEstimate": t.propensities, "Log": t.log,
         "Estimator": podium.LDE, "estimators.Estimator": podium.LDE, "Pair": t.comparison.pairs[0],
         "Interval": t.comparison.pairs[0].interval, "Policy": podium.Policy("uniform"),
-        "Loggers": podium.Loggers({"a": "uniform"}), "bandits.Bandit": t.grid, "bandits.LabelledBandit": t.labelled,
+        "Loggers": podium.Loggers({"a": "uniform"}),
+        "Learned": podium.Learned(lambda s, a, r, p: "uniform"),
+        "bandits.Bandit": t.grid, "bandits.LabelledBandit": t.labelled,
         "continuous.ContinuousLog": t.points, "episodes.Episode": t.steps[0], "episodes.EpisodeLog": t.episodes,
         "theory.AssumptionCheck": t.check,
         "theory.Bound": theory.state_bound(0.1, 0.1, actions=2, per_state=1, reward_range=(0, 1)),
@@ -145,6 +149,7 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
             "X": np.arange(8.0)[:, None], "y": [0, 1] * 4, "policies": {"p": lambda x: np.zeros(len(x), int)},
         },
         **{f"bandits.{name}": {"s": 0.5, "a": 0.5} for name in ("reward_1_1", "reward_1_2", "reward_1_2_text")},
+        "continuous.read_log": {"path": folder / "doses.csv"},
         "continuous.compare": {"log": t.points, "policies": {"low": 0.2, "high": 0.5}},
         "continuous.evaluate": {"log": t.points, "policies": {"low": 0.2}, "estimators": ["IPS"]},
         "episodes.compare": {
@@ -196,6 +201,8 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
         "bandits.LabelledBandit.log_of": {"drawn": np.array([0, 0, 1, 1]), "behavior": None},
         "bandits.LabelledBandit.random_behavior": {"rng": t.rng},
         "continuous.ContinuousLog.bandwidths": {"bandwidth": None, "kernel": "cosine"},
+        "continuous.ContinuousLog.from_columns": {"columns": t.doses},
+        "continuous.ContinuousLog.from_frame": {"frame": t.doses},
         "continuous.ContinuousLog.chosen": {"name": "low", "policy": 0.2},
         "continuous.ContinuousLog.compare": {"policies": {"low": 0.2, "high": 0.5}, "bandwidth": None, "seed": 0},
         "continuous.ContinuousLog.evaluate": {"policies": {"low": 0.2}, "estimators": ["IPS"], "baseline": "mean"},

@@ -6,6 +6,7 @@ To run the examples as another processor would: OPENBLAS_CORETYPE=Prescott pytho
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from documents import PAGES, run_page
@@ -13,9 +14,15 @@ from numerals import disagreements
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"docs/adapters.md", "docs/episodes.md"}  # their examples use Stable-Baselines3 and Minari
+FIRST = {"README.md", "docs/tutorial.md", "docs/theory.md"}
 
 
-@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.heavy) if p in HEAVY else p for p in PAGES])
+def marked(page: str) -> Any:
+    kinds = [pytest.mark.heavy] if page in HEAVY else [] if page in FIRST else [pytest.mark.slow]
+    return pytest.param(page, marks=kinds)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_a_page_shows_what_its_examples_print(page: str) -> None:
     path = ROOT / page
     found = disagreements(path.read_text(encoding="utf-8"), run_page(path))

@@ -21,13 +21,14 @@ from podium.comparison.scores import kendall, regret, score, spearman
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
+from podium.data.exports import read_log
 from podium.data.log import Log
-from podium.data.read import read_log
 from podium.data.scan import ScannedLog, scan_log
 from podium.estimates import estimators
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy
+from podium.policies.recipes import Learned
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
 from podium.version import VERSION as __version__  # noqa: F401
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from podium.worlds import bandits
 
 __all__ = [
-    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval", "Log",
-    "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog", "Spectrum",
-    "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
+    "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
+    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog",
+    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
     "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
     "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip
@@ -53,7 +54,7 @@ OLD = {
 }  # fmt: skip
 for _name, _folder in OLD.items():
     sys.modules[f"podium.{_name}"] = sys.modules[f"podium.{_folder}.{_name}"]
-sys.modules["podium.io"] = sys.modules["podium.data.read"]
+sys.modules["podium.io"] = sys.modules["podium.data.exports"]
 
 LATER = {name: f"podium.{name}" for name in ("continuous", "episodes", "theory")}
 LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}

@@ -69,14 +69,3 @@ def test_a_regressor_is_no_policy() -> None:
         "policy 'a': LinearRegression predicts numbers, not actions\n\n"
         "Hint: give a classifier whose classes are the actions; a model of the rewards is a baseline."
     )
-
-
-@pytest.mark.parametrize("ending", ["pkl", "pickle", "joblib"])
-def test_pickles_are_refused(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path / "log.csv")
-    code = main(["compare", str(tmp_path / "log.csv"), "--policy", f"a=model.{ending}", "--policy", "b=uniform"])
-    assert code == 2
-    assert capsys.readouterr().err == (
-        f"podium: model.{ending} is a pickle, and reading one can run any code\n\n"
-        "Hint: save the model with skops.io.dump(model, 'model.skops'), or pass the object to podium.compare.\n"
-    )

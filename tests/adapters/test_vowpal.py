@@ -35,7 +35,7 @@ def event(action: int, cost: float, chances: list[float], **context: Any) -> dic
         "EventId": "e",
         "a": order,
         "p": [chances[a - 1] for a in order],
-        "c": {"User": context, "_multi": [{"Action": {"id": a}} for a in order]},
+        "c": {"User": context, "_multi": [{"Action": {"id": a}} for a in range(1, len(chances) + 1)]},
     }
 
 
@@ -288,3 +288,161 @@ def test_what_cannot_be_written_says_why(tmp_path: Path) -> None:
     with pytest.raises(podium.PodiumError, match=r"'log.csv' has an ending that is not Vowpal Wabbit's"):
         vowpal.write_log(log, tmp_path / "log.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- lists that change from line to line ---------------------------------------------------------------------------
+
+
+def changing_lists(path: Path, rows: int = 300, seed: int = 0, name: str = "_tag") -> Path:
+    """Decisions that each list 2 to 5 of 8 items in any order, with the probability of each."""
+    rng = np.random.default_rng(seed)
+    items = [f"item{k}" for k in range(8)]
+    lines = []
+    for n in range(rows):
+        listed = rng.choice(items, size=rng.integers(2, 6), replace=False).tolist()
+        chances = 0.9 * rng.dirichlet(np.ones(len(listed))) + 0.1 / len(listed)
+        place = int(rng.choice(len(listed), p=chances))
+        order = [place, *(i for i in range(len(listed)) if i != place)]
+        lines.append(
+            {
+                "_label_cost": -float(rng.random() < 0.2 + 0.08 * items.index(listed[place])),
+                "_label_probability": float(chances[place]),
+                "_label_Action": place + 1,
+                "_labelIndex": place,
+                "EventId": str(n),
+                "a": [i + 1 for i in order],
+                "p": [float(chances[i]) for i in order],
+                "c": {
+                    "User": {"x": float(rng.normal())},
+                    "_multi": [{name: item, "Item": {"name": item}} for item in listed],
+                },
+            }
+        )
+    return write(path, "\n".join(map(json.dumps, lines)) + "\n")
+
+
+@pytest.mark.parametrize("name", ["_tag", "id"])
+def test_changing_lists_are_named_by_tag_or_id(name: str, tmp_path: Path) -> None:
+    path = changing_lists(tmp_path / "log.dsjson", name=name)
+    log = podium.read_log(path)
+    assert log.action_space == tuple(f"item{k}" for k in range(8))
+    assert list(log.state_columns) == ["User.x"]
+    assert log.knows == "full"
+    for n, line in enumerate(path.read_text().splitlines()):
+        event = json.loads(line)
+        listed = [entry[name] for entry in event["c"]["_multi"]]
+        assert log.actions[n] == listed[event["_labelIndex"]]
+        assert [x for x, yes in zip(log.action_space, log.eligible[n], strict=True) if yes] == sorted(listed)
+        for place, p in zip(event["a"], event["p"], strict=True):
+            assert log.behavior[n, log.action_space.index(listed[place - 1])] == p
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_vowpal_wabbit_and_podium_agree_on_ips_with_changing_lists(epsilon: float, tmp_path: Path) -> None:
+    """The loss that VW reports for a fixed policy is its cost by IPS, over the actions that each line lists."""
+    path = changing_lists(tmp_path / "log.dsjson")
+    options = f"--cb_explore_adf --dsjson -q :: --cb_type ips --epsilon {epsilon}"
+    run(f"{options} -d {path} -f {tmp_path / 'model'}")
+    test = f"--dsjson -t -d {path} -i {tmp_path / 'model'} -p {tmp_path / 'p.txt'} --quiet"
+    workspace = vowpalwabbit.Workspace(test, enable_logging=False)
+    workspace.finish()
+    loss = workspace.get_sum_loss() / workspace.get_weighted_examples()
+    log = podium.read_log(path)
+    policy = vowpal.read_predictions(tmp_path / "p.txt", log)
+    assert not policy[~log.eligible].any()
+    value = podium.evaluate(log, {"vw": policy}, ["IPS"]).values["vw"]["IPS"]
+    assert value == pytest.approx(-loss, rel=1e-6)
+    if epsilon:
+        by_place = np.array([row[log.eligible[n]].min() for n, row in enumerate(policy)])
+        assert by_place.min() > 0  # it explores every listed action, and no other
+
+
+def test_changing_lists_there_and_back(tmp_path: Path) -> None:
+    log = podium.read_log(changing_lists(tmp_path / "log.dsjson", rows=40))
+    vowpal.write_log(log, tmp_path / "again.dsjson")
+    again = podium.read_log(tmp_path / "again.dsjson")
+    np.testing.assert_array_equal(again.actions, log.actions)
+    np.testing.assert_array_equal(again.eligible, log.eligible)
+    np.testing.assert_array_equal(again.behavior, log.behavior)
+    with pytest.raises(podium.PodiumError) as error:
+        vowpal.write_log(log, tmp_path / "again.vw")
+    assert str(error.value) == (
+        "cb text has one list of actions for all rows, and this log has eligible actions by row\n\n"
+        "Hint: write a .dsjson file, in which every decision lists its own actions."
+    )
+
+
+TAGGED = (
+    "shared |User age:41\n'x |Action f\n0:-1:0.4 'y |Action g\n\n"
+    "shared |User age:30\n0:0.5:0.6 y|Action g\nz|Action h\n'x|Action f\n\n"
+)
+
+
+def test_cb_adf_text_with_tags_or_ids(tmp_path: Path) -> None:
+    log = podium.read_log(write(tmp_path / "log.vw", TAGGED))
+    assert log.actions.tolist() == ["y", "y"]
+    assert log.action_space == ("x", "y", "z")
+    np.testing.assert_array_equal(log.eligible, [[True, True, False], [True, True, True]])
+    ids = "shared | a\n| id=7\n0:-1:0.4 | id=3\n\nshared | a\n0:0:0.5 | id=3\n| id=9\n"
+    log = podium.read_log(write(tmp_path / "ids.vw", ids))
+    assert log.actions.tolist() == ["3", "3"]
+    assert log.action_space == ("3", "7", "9")
+
+
+def test_lists_of_different_lengths_without_ids_are_named_by_place_with_a_warning(tmp_path: Path) -> None:
+    log = podium.read_log(write(tmp_path / "log.vw", ADF))
+    np.testing.assert_array_equal(log.eligible, [[True, True, False], [True, True, True]])
+    warnings = podium.evaluate(log, {"u": "uniform"}, ["IPS"]).warnings
+    assert [w.code for w in warnings] == ["actions named by slot"]
+
+
+LISTS = {
+    "twice": (
+        "a.dsjson",
+        '{"_label_cost": 1, "_labelIndex": 0, "c": {"_multi": [{"_tag": "x"}, {"_tag": "x"}]}}\n',
+        "a.dsjson: line 1 lists the action 'x' twice",
+    ),
+    "some without": (
+        "a.dsjson",
+        '{"_label_cost": 1, "_labelIndex": 0, "c": {"_multi": [{"_tag": "x"}]}}\n'
+        '{"_label_cost": 1, "_labelIndex": 0, "c": {"_multi": [{"f": 1}]}}\n',
+        "a.dsjson: line 2 has actions without a tag or id, and others have one",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_bad_lists_are_named(name: str, tmp_path: Path) -> None:
+    file, content, message = LISTS[name]
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(write(tmp_path / file, content))
+    assert str(error.value) == (
+        message + '\n\nHint: give every action a tag: {"_tag": "x", ...} in "_multi", or \'x| in text.'
+    )
+
+
+def test_a_place_beyond_the_list_is_named(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.dsjson", '{"_label_cost": 1, "_labelIndex": 3, "c": {"_multi": [{"_tag": "x"}, {"_tag": "y"}]}}\n'
+    )
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(path)
+    assert str(error.value) == (
+        "a.dsjson: line 1: the action 4 is not among the 2 actions of its list\n\n"
+        "Hint: actions are counted from 1 in '_label_Action' and 'a', and from 0 in '_labelIndex'."
+    )
+    event = {"_label_cost": 1, "_labelIndex": 0, "a": [1, 3], "p": [0.5, 0.5], "c": {"_multi": [{"id": 5}, {"id": 6}]}}
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(write(tmp_path / "a.dsjson", json.dumps(event)))
+    assert str(error.value) == (
+        "a.dsjson: line 1 gives a probability to the action 3, and lists 2\n\n"
+        "Hint: 'a' counts the actions of '_multi' from 1."
+    )
+    log = podium.read_log(changing_lists(tmp_path / "log.dsjson", rows=3))
+    with pytest.raises(podium.PodiumError) as error:
+        vowpal.read_predictions(write(tmp_path / "p.txt", "7:1\n" * 3), log)
+    many = int(log.eligible[0].sum())
+    assert str(error.value) == (
+        f"p.txt: line 1 names the action 7; row 1 of the log lists {many} actions\n\n"
+        "Hint: predict the log's own rows, in their order."
+    )

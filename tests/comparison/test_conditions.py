@@ -57,13 +57,24 @@ def test_parsing(text: str, meaning: tuple[str, str, float]) -> None:
 
 
 REFUSED = ["", "new", "new > ", "> current", "new < current", "new > other", "other > current", "new > current - x"]
-REFUSED += [
-    "new >= current",
-    "new > current - 0.02 - 0.01",
-    "new > current * 2",
-    "NEW > current",
-    "new > current - nan",
-]
+REFUSED += ["new > current - 0.02 - 0.01", "new > current * 2", "new > current - nan"]
+MISSPELLED = {
+    "new >= current": "new > current",
+    "NEW > current": "new > current",
+    "new > curent - 0.02": "new > current - 0.02",
+    "new > curren + .5": "new > current + .5",
+}
+
+
+@pytest.mark.parametrize(("text", "meant"), MISSPELLED.items(), ids=MISSPELLED)
+def test_a_misspelled_condition_is_corrected(text: str, meant: str) -> None:
+    with pytest.raises(podium.PodiumError) as error:
+        parse_gate(text, ["new", "current"])
+    assert str(error.value) == (
+        f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are new, current\n\n"
+        f'Hint: did you mean "{meant}"? write --gate "new > current", or with a margin that does no harm: '
+        '"new > current - 0.02".'
+    )
 
 
 @pytest.mark.parametrize("text", REFUSED)

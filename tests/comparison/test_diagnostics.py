@@ -127,13 +127,13 @@ def test_states_that_drive_a_pair() -> None:
 
 def test_rows_to_flip_against_removal() -> None:
     """Take out the most helpful rows one by one until the sign turns."""
-    for seed in range(4):
-        log, policies = sample(rows=50, count=2, knows="none", effect=0.6, seed=seed)
+    for seed in range(2):
+        log, policies = sample(rows=40, count=2, knows="none", effect=0.6, seed=seed)
         found = podium.diagnose(log, policies, baseline=0.3, **PAPER).pairs[0]
         whole = without(log, policies, [], 0.3)
-        effects = np.array([whole - without(log, policies, [n], 0.3) for n in range(50)]) * np.sign(whole)
+        effects = np.array([whole - without(log, policies, [n], 0.3) for n in range(40)]) * np.sign(whole)
         order = np.argsort(-effects).tolist()
-        exact = next(m for m in range(1, 50) if without(log, policies, order[:m], 0.3) * whole < 0)
+        exact = next(m for m in range(1, 40) if without(log, policies, order[:m], 0.3) * whole < 0)
         assert found.rows_to_flip is not None
         assert found.rows_to_flip == exact
 

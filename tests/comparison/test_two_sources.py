@@ -146,6 +146,7 @@ def test_sizes_are_compared_log_by_log() -> None:
     assert large.error == pytest.approx(np.sqrt(((shift - shift.mean()) ** 2).sum()) / 6)
 
 
+@pytest.mark.slow
 def test_a_long_log_of_rare_rewards_says_which_pairs_every_row_judges() -> None:
     rng = np.random.default_rng(7)
     rows, n_actions = 2_400, 3

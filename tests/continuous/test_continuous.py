@@ -202,7 +202,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no bandwidth": (lambda: LOG.evaluate({"a": 0.1}, bandwidth="x"), "bandwidth must be a number above 0"),
     "bandwidth": (lambda: LOG.evaluate({"a": 0.1}, bandwidth=0), "bandwidth must be a number above 0"),
     "shape": (lambda: LOG.evaluate({"a": [0.1, 0.2, 0.3]}), "policy 'a' gives actions of shape"),
-    "text": (lambda: LOG.evaluate({"a": "left"}), "policy 'a' must choose numbers"),
+    "text": (lambda: LOG.evaluate({"a": "left"}), "unknown policy 'left'"),
     "nan": (lambda: LOG.evaluate({"a": [0.1, np.nan]}), "policy 'a' must choose finite numbers; row 2"),
     "no policies": (lambda: LOG.evaluate({}), "no policies to compare"),
     "logged": (

@@ -3,9 +3,11 @@
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,15 @@ PLAIN = "age,action,reward\n30,sms,1\n30,call,0\n40,sms,0.5\n50,call,0\n"
 JSON = '{"age": 30, "action": "sms", "reward": 1, "pi_now": 0.5, "pi_new": 0.2}\n'
 SPECS = (
     "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
+    "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 PROPENSITY = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
 REWARD = "a reward is a finite number in every row."
 SCORE = "declare a score that is no probability with podium.Policy(x, proxy=True)."
 FILL = "fill the gaps or drop those rows before comparing."
+GOES = "This command goes on:\n\n  COMMAND "  # the one that was given
+DROP = GOES + "--drop-missing"
+ENDINGS = "known endings: .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet, .pq, .xlsx, .ods, .dsjson, .vw."
 TIME = "give every row a number or an ISO 8601 date; without times, the row order is the time order."
 SUMS = "its actions are 'sms', 'call'; declare scores with podium.Policy(x, proxy=True)."
 TABLE = "the columns of a policy's table are the state columns, and one per action that holds its probability."
@@ -54,6 +59,7 @@ class Bad:
     options: tuple[str, ...] = ()
     others: dict[str, str | bytes] = field(default_factory=dict)
     html: str = "report.html"
+    replaced: tuple[str, ...] = ()  # words of the options that the hint replaces
 
 
 def cell(column: str, value: str, *rows: int, log: str = LOG) -> str:
@@ -105,11 +111,11 @@ FILES = [
     Bad("a folder", "the folder '.' holds no Parquet files", "name files: 'folder/*.csv'.", None, "."),
     Bad(
         "unknown ending",
-        "'log.xlsx' has an ending that podium does not know",
-        "known endings: .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet, .pq, .dsjson, .vw.",
-        file="log.xlsx",
+        "'log.docx' has an ending that podium does not know",
+        ENDINGS,
+        file="log.docx",
     ),
-    Bad("no ending", "'log' has an ending that podium does not know", "known endings: ...", file="log"),
+    Bad("no ending", "'log' has an ending that podium does not know", ENDINGS, file="log"),
     Bad("empty file", "log.csv is empty", "write a header line and at least one row.", ""),
     Bad("blank lines", "log.csv is empty", "write a header line and at least one row.", "\n  \n\r\n"),
     Bad("header only", "log.csv has a header and no rows", "write at least one row below the header.", PLAIN[:18]),
@@ -122,26 +128,6 @@ FILES = [
     Bad("zip as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", zipped()),
     Bad("gzip as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", b"\x1f\x8b\x08abc"),
     Bad("parquet as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", GOOD_PARQUET),
-    Bad(
-        "latin-1",
-        "log.csv is not UTF-8: row 3 holds the byte 0xe9",
-        "save the file as UTF-8.",
-        cell("action", "tél", 3).encode("latin-1"),
-    ),
-    Bad(
-        "latin-1 after a cell of two lines",
-        "log.csv is not UTF-8: row 2 holds the byte 0xe9",
-        "save the file as UTF-8.",
-        'age,action,reward\n30,"a\nb",1\n\n30,é,1\n'.encode("latin-1"),
-    ),
-    Bad(
-        "latin-1 header",
-        "log.csv is not UTF-8: the header holds the byte 0xe2",
-        "save the file as UTF-8.",
-        LOG.replace("age", "âge").encode("latin-1"),
-    ),
-    Bad("utf-16", "log.csv is UTF-16, not UTF-8", "save the file as UTF-8.", LOG.encode("utf-16")),
-    Bad("utf-16 big end first", "log.csv is UTF-16, not UTF-8", "save the file as UTF-8.", b"\xfe\xff\0a"),
     Bad("duplicate column", "log.csv: the column 'age' appears twice", "give each column a name of its own.",
         LOG.replace("pi_new", "age")),
     Bad("nameless column", "log.csv: column 1 has no name", "give every column a header.", LOG.replace("age", "")),
@@ -180,8 +166,9 @@ FILES = [
     Bad("a cell without end", "log.csv: row 2 cannot be read: field larger than field limit (131072)",
         "keep cells shorter; is a quote left open that begins before this cell?",
         cell("action", '"' + "x" * 150_000)),
-    Bad("unknown separator", "the log has no column 'action' for the action", "the columns are age|action|reward.",
-        PLAIN.replace(",", "|")),
+    Bad("unknown separator", "log.csv has 2 problems:\n- the log has no column 'action' for the action\n"
+        "- the log has no column 'reward' for the reward", "the columns are age~action~reward.",
+        PLAIN.replace(",", "~")),
     Bad(
         "truncated parquet",
         "log.parquet is not a whole Parquet file: ...",
@@ -226,36 +213,31 @@ FILES = [
     ),
     Bad("empty JSON lines", "log.jsonl is empty", "write one JSON object per line.", "\n", "log.jsonl"),
     Bad("empty JSON object", "log.jsonl is empty", "write one JSON object per line.", "{}\n", "log.jsonl"),
-    Bad("latin-1 JSON", "log.jsonl is not UTF-8: row 1 holds the byte 0xe9", "save the file as UTF-8.",
-        JSON.replace("sms", "é").encode("latin-1"), "log.jsonl"),
 ]  # fmt: skip
 
 CELLS = [
-    Bad("no reward column", "the log has no column 'reward' for the reward",
-        "the columns are age, action, value, propensity, pi_now, pi_new.", LOG.replace("reward", "value")),
-    Bad("headers that would move the cursor", "the log has no column 'action' for the action",
-        "the columns are \\x1b[2Jage, deed, reward, propensity, pi_now, pi_new.",
+    Bad("no reward column", "the log has no column 'reward' for the reward; 'value' may be meant",
+        GOES + "--reward value", LOG.replace("reward", "value")),
+    Bad("headers that would move the cursor", "the log has no column 'action' for the action; 'deed' may be meant",
+        GOES + "--action deed",
         LOG.replace("age", "\x1b[2Jage").replace("action", "deed")),
-    Bad("no action column", "the log has no column 'action' for the action", "the columns are age, ...",
+    Bad("no action column", "the log has no column 'action' for the action; 'deed' may be meant",
+        GOES + "--action deed",
         LOG.replace("action", "deed")),
-    Bad("no state column", "the log has no state columns", "name at least one with --state, or add a constant column.",
-        LOG.replace("age", "time")),
-    Bad("nan reward", "column 'reward' must be a finite number; row 2 holds nan (2 rows)", REWARD,
+    Bad("nan reward", "column 'reward' must be a finite number; row 2 holds nan (2 rows)", DROP,
         cell("reward", "nan", 2, 4)),
     Bad("inf reward", "column 'reward' must be a finite number; row 3 holds -inf (1 row)", REWARD,
         cell("reward", "-inf", 3)),
     Bad("text reward", "column 'reward' must be a number; row 2 holds 'good' (1 row)", REWARD, cell("reward", "good")),
-    Bad("empty reward", "column 'reward' must be a number; row 4 holds nothing (1 row)", REWARD, cell("reward", "", 4)),
-    Bad("blank reward", "column 'reward' must be a number; row 2 holds ' ' (1 row)", REWARD, cell("reward", " ")),
+    Bad("empty reward", "column 'reward' must be a number; row 4 holds nothing (1 row)", DROP, cell("reward", "", 4)),
+    Bad("blank reward", "column 'reward' must be a number; row 2 holds ' ' (1 row)", DROP, cell("reward", " ")),
     Bad("reward with an underscore", "column 'reward' must be a number; row 2 holds '1_000' (1 row)", REWARD,
         cell("reward", "1_000")),
-    Bad("decimal comma", "column 'reward' must be a number; row 3 holds '0,5' (1 row)", REWARD,
-        PLAIN.replace(",", ";").replace(".", ",")),
     Bad("reward too large", "column 'reward' must lie within -1e+100 and 1e+100; row 2 holds 1e+300 (1 row)",
         "give the rewards in a larger unit.", cell("reward", "1e300")),
     Bad("JSON reward of 400 digits", "column 'reward' must be a finite number; row 1 holds 99999...... (1 row)", REWARD,
         JSON.replace('"reward": 1', f'"reward": {"9" * 400}'), "log.jsonl"),
-    Bad("JSON reward absent", "column 'reward' must be a number; row 2 holds nothing (1 row)", REWARD,
+    Bad("JSON reward absent", "column 'reward' must be a number; row 2 holds nothing (1 row)", DROP,
         JSON + JSON.replace('"reward": 1, ', ""), "log.jsonl"),
     Bad("propensity 0", "column 'propensity' must be > 0; row 2 holds 0 (1 row)", PROPENSITY, cell("propensity", "0")),
     Bad("negative propensity", "column 'propensity' must be > 0; row 1 holds -0.1 (2 rows)", PROPENSITY,
@@ -264,11 +246,11 @@ CELLS = [
         cell("propensity", "1.5")),
     Bad("propensity next to 0", "column 'propensity' must be at least 1e-30; row 2 holds 1e-200 (1 row)", PROPENSITY,
         cell("propensity", "1e-200")),
-    Bad("nan propensity", "column 'propensity' must be a finite number; row 2 holds nan (1 row)", PROPENSITY,
+    Bad("nan propensity", "column 'propensity' must be a finite number; row 2 holds nan (1 row)", DROP,
         cell("propensity", "nan")),
     Bad("text propensity", "column 'propensity' must be a number; row 2 holds 'half' (1 row)", PROPENSITY,
         cell("propensity", "half")),
-    Bad("empty propensity", "column 'propensity' must be a number; row 2 holds nothing (1 row)", PROPENSITY,
+    Bad("empty propensity", "column 'propensity' must be a number; row 2 holds nothing (1 row)", DROP,
         cell("propensity", "")),
     Bad("pi above 1", "column 'pi_new' must be a probability in [0, 1]; row 2 holds 1.2 (1 row)", SCORE,
         cell("pi_new", "1.2")),
@@ -299,10 +281,12 @@ CELLS = [
         "give the propensities or the behaviour policy that really chose the actions.",
         column("propensity:sms,propensity:call", "0.5,0.5 0.5,0.5 0.5,0.5 0.5,0.5")),
     Bad("behaviour does not sum to 1",
-        "policy 'behavior': the sum of a row's probabilities must be 1 within 1e-6; row 2 holds 1.1 (1 row)", SUMS,
+        "policy 'behavior': the sum of a row's probabilities must be 1 within 1e-6; "
+        "row 2 (line 3) holds 1.1 (1 row)", SUMS,
         column("propensity:sms,propensity:call", "0.5,0.5 0.6,0.5 0.25,0.75 0.75,0.25")),
     Bad("behaviour that cannot have logged the action",
-        "the behaviour policy's probability of the logged action must be > 0; row 2 holds 0 (1 row)", PROPENSITY,
+        "the behaviour policy's probability of the logged action must be > 0; row 2 (line 3) holds 0 (1 row)",
+        PROPENSITY,
         column("propensity:sms,propensity:call,pi_a,pi_b", "1,0,1,1 1,0,1,1 1,0,1,1 0,1,1,1", PLAIN)),
     Bad("one policy", "a comparison needs at least two policies; there is 1: now",
         "add the policy in use now as 'logged', or another with --policy NAME=SPEC.",
@@ -310,42 +294,42 @@ CELLS = [
     Bad("no policies", "no policies to compare",
         "give policies={'name': ...} or --policy NAME=SPEC, or add pi_<name> columns to the log.", PLAIN),
     Bad("mixed states", "column 'age' mixes number and text; row 3 holds 'forty' (1 row)",
-        "correct those rows; where the values are names and not numbers, read the column as text (--text age).",
-        cell("age", "forty", 3)),
+        GOES + "--text age", cell("age", "forty", 3)),
     Bad("mixed actions", "column 'action' mixes text and number; row 2 holds 7 (1 row)",
-        "correct those rows; where the values are names and not numbers, read the column as text (--text action).",
-        cell("action", "7")),
-    Bad("mixed JSON actions", "column 'action' mixes text and number; row 2 holds 7 (1 row)", "correct those rows; ...",
+        GOES + "--text action", cell("action", "7")),
+    Bad("mixed JSON actions", "column 'action' mixes text and number; row 2 holds 7 (1 row)", GOES + "--text action",
         JSON + JSON.replace('"sms"', "7") + JSON, "log.jsonl"),
     Bad("truth values beside numbers", "column 'age' mixes number and truth value; row 2 holds True (1 row)",
-        "correct those rows; ...", JSON + JSON.replace("30", "true") + JSON, "log.jsonl"),
-    Bad("missing state", "column 'age' must not be missing; row 2 holds nothing (2 rows)", FILL, cell("age", "", 2, 4)),
-    Bad("nan state", "column 'age' must not be missing; row 2 holds nan (1 row)", FILL, cell("age", "nan")),
+        GOES + "--text age", JSON + JSON.replace("30", "true") + JSON, "log.jsonl"),
     Bad("inf state", "column 'age' must be finite; row 2 holds inf (1 row)", FILL, cell("age", "inf")),
-    Bad("missing action", "column 'action' must not be missing; row 4 holds nothing (1 row)", FILL,
+    Bad("missing action", "column 'action' must not be missing; row 4 holds nothing (1 row)", DROP,
         cell("action", "", 4)),
-    Bad("a row of empty cells", "column 'reward' must be a number; row 5 holds nothing (1 row)", REWARD,
-        LOG + ",,,,,\n"),
-    Bad("JSON null action", "column 'action' must not be missing; row 2 holds nothing (1 row)", FILL,
+    Bad("JSON null action", "column 'action' must not be missing; row 2 holds nothing (1 row)", DROP,
         JSON + JSON.replace('"sms"', "null"), "log.jsonl"),
-    Bad("JSON lists of two lengths", "column 'age[1]' must not be missing; row 2 holds nothing (1 row)", FILL,
+    Bad("JSON lists of two lengths", "column 'age' must hold 2 values in every row; row 2 holds 1 of them (1 row)",
+        "give every row a list of one length, or choose the state columns without it (--state).",
         JSON.replace("30", "[30, 1]") + JSON.replace("30", "[30]"), "log.jsonl"),
-    Bad("JSON object as action", "the log has no column 'action' for the action",
-        "the columns are age, action:by, reward, pi_now, pi_new.", JSON.replace('"sms"', '{"by": "sms"}'), "log.jsonl"),
-    Bad("parquet lists as actions", "column 'action' holds lists, which podium does not read",
-        "give each value of a list a column of its own.",
+    Bad("JSON object as action", "column 'action' holds several values in each row, which cannot be the action",
+        "name one of its parts, such as 'action:by'.", JSON.replace('"sms"', '{"by": "sms"}'), "log.jsonl"),
+    Bad("parquet lists as actions", "column 'action' holds several values in each row, which cannot be the action",
+        "name one of its parts, such as 'action[0]'.",
         whole_parquet(age=[1], action=[[1, 2]], reward=[1.0]), "log.parquet"),
-    Bad("parquet structs as states", "column 'age' holds objects, which podium does not read",
-        "give each member of an object a column of its own.",
-        whole_parquet(age=[{"a": 1}], action=["x"], reward=[1.0]), "log.parquet"),
-    Bad("gaps in time", "column 'time' must not have gaps; row 2 holds nothing (1 row)", TIME,
+    Bad("parquet lists of texts as states", "column 'age' holds lists, which podium does not read",
+        "give each value of a list a column of its own.",
+        whole_parquet(age=[["a", "b"]], action=["x"], reward=[1.0]), "log.parquet"),
+    Bad("parquet lists of two lengths", "column 'age' must hold 2 values in every row; row 2 holds 1 of them (1 row)",
+        "give every row a list of one length, or choose the state columns without it (--state).",
+        whole_parquet(age=[[1, 2], [1]], action=["x", "y"], reward=[1.0, 0.0]), "log.parquet"),
+    Bad("long texts alone", "every column that could be the state holds long texts: 'age'",
+        "add what is known before the action as columns, such as an embedding of the text (a list of numbers), or take "
+        "each text as a state of its own: --state age.",
+        whole_parquet(age=["a prompt " * 8, "another " * 9], action=["x", "y"], reward=[1.0, 0.0]), "log.parquet"),
+    Bad("gaps in time", "column 'time' must not have gaps; row 2 holds nothing (1 row)", DROP,
         column("time", "1 2 3 4").replace("0.8,2", "0.8,")),
-    Bad("gaps in dates", "column 'time' must not have gaps; row 1 holds nothing (2 rows)", TIME,
+    Bad("gaps in dates", "column 'time' must not have gaps; row 1 holds nothing (2 rows)", DROP,
         column("time", "x 2024-01-02 x 2024-01-04").replace(",x", ",")),
     Bad("text in time", "column 'time' must be a number or an ISO 8601 date; row 3 holds 'soon' (1 row)", TIME,
         column("time", "2024-01-01 2024-01-02 soon 2024-01-04")),
-    Bad("American dates", "column 'time' must be a number or an ISO 8601 date; row 1 holds '1/31/2024' (4 rows)", TIME,
-        column("time", "1/31/2024 2/1/2024 2/2/2024 2/3/2024")),
     Bad("numbers among dates", "column 'time' must be a number or an ISO 8601 date; row 2 holds 7 (1 row)", TIME,
         column("time", "2024-01-01 7 2024-01-03 2024-01-04")),
     Bad("time zones in some rows",
@@ -462,7 +446,7 @@ OPTIONS = [
         "the actions are 'call', 'sms'; name more with --actions.", options=policies("constant:letter")),
     Bad("unknown column", "policy 'new': the log has no column 'pi_old'", COLUMNS, options=policies("column:pi_old")),
     Bad("logged without propensities", "policy 'new' is the behaviour policy, and the log does not say what that is",
-        "add a propensity column, or give the behaviour policy with --behavior.", PLAIN, options=policies("logged")),
+        GOES + "--behavior estimate", PLAIN, options=policies("logged")),
     Bad("missing module", "cannot load the policy missing_module:rule: No module named 'missing_module'", LOAD,
         options=policies("missing_module:rule")),
     Bad("missing object", "cannot load the policy rules_empty:rule: module 'rules_empty' has no attribute 'rule'", LOAD,
@@ -528,7 +512,8 @@ OPTIONS = [
     Bad("negative seed", "seed must be a whole number from 0 on; it is -1", "use seed=0.", options=("--seed", "-1")),
     Bad("seed that is no number", "argument --seed: invalid int value: '0.5'", "see podium compare --help.",
         options=("--seed", "0.5")),
-    Bad("unknown option", "unrecognized arguments: --speed", "see podium --help.", options=("--speed",)),
+    Bad("unknown option", "unrecognized arguments: --speed", "did you mean '--seed'? see podium --help.",
+        options=("--speed",)),
     Bad("unknown choice", "argument --normalize: invalid choice: 'cells' ...", "see podium compare --help.",
         options=("--normalize", "cells")),
     Bad("action not in --actions", "column 'action' must be in the action space; row 2 holds 'call' (2 rows)",
@@ -546,14 +531,17 @@ OPTIONS = [
     *[
         Bad(f"--{role} of a missing column", f"the log has no column 'no' for the {role}", COLUMNS,
             options=(f"--{role}", "no"))
-        for role in ("state", "action", "reward", "propensity", "time", "unit")
+        for role in ("state", "time", "unit")
+    ],
+    *[
+        Bad(f"--{role} of a missing column", f"the log has no column 'no' for the {role}; {role!r} may be meant",
+            GOES + f"--{role} {role}", options=(f"--{role}", "no"), replaced=(f"--{role}", "no"))
+        for role in ("action", "reward", "propensity")
     ],
     Bad("--text of a missing column", "log.csv: there is no column 'no' to read as text", COLUMNS,
         options=("--text", "no")),
-    Bad("gap in the unit", "column 'who' must not be missing; row 2 holds nothing (1 row)", FILL,
+    Bad("gap in the unit", "column 'who' must not be missing; row 2 holds nothing (1 row)", DROP,
         column("who", "1 2 3 4").replace("0.8,2", "0.8,"), options=("--unit", "who")),
-    Bad("the only state as unit", "the log has no state columns",
-        "name at least one with --state, or add a constant column.", options=("--unit", "age")),
     Bad("reward as state", "the column 'reward' cannot be both the reward and the state",
         "name another column, or leave the option out.", options=("--state", "reward")),
     Bad("reward as action", "the column 'reward' cannot be both the action and the reward",
@@ -600,8 +588,23 @@ def matches(expected: str, text: str) -> bool:
     return re.fullmatch(re.escape(expected).replace(re.escape("..."), ".*"), text) is not None
 
 
-def check_said(bad: Bad, error: str) -> None:
-    assert matches(f"podium: {bad.message}\n\nHint: {bad.hint}\n", error), error
+def located(bad: Bad) -> str:
+    """The message with the line of the file, as an editor counts, beside the row."""
+    if (
+        not bad.message.startswith("column ")
+        or "column 'pi_" in bad.message
+        or "--behavior" in bad.options
+        or not bad.file.endswith((".csv", ".jsonl"))
+    ):
+        return bad.message
+    below = 0 if bad.file.endswith(".jsonl") else 1
+    return re.sub(r"row (\d+) holds", lambda m: f"row {m[1]} (line {int(m[1]) + below}) holds", bad.message)
+
+
+def check_said(bad: Bad, error: str, arguments: Sequence[str]) -> None:
+    without = [word for word in arguments if word not in bad.replaced]
+    hint = bad.hint.replace("COMMAND", shlex.join(["podium", *without]))
+    assert matches(f"podium: {located(bad)}\n\nHint: {hint}\n", error), error
 
 
 def test_no_case_is_named_twice():
@@ -611,9 +614,10 @@ def test_no_case_is_named_twice():
 @pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
 def test_compare_says_what_is_wrong_and_writes_nothing(bad: Bad, folder: Path, capsys: pytest.CaptureFixture[str]):
     before = write_files(bad, folder)
-    code = main(["compare", bad.file, *bad.options, "--html", bad.html])
+    arguments = ["compare", bad.file, *bad.options, "--html", bad.html]
+    code = main(arguments)
     out, error = capsys.readouterr()
-    check_said(bad, error)
+    check_said(bad, error, arguments)
     assert code == 2
     assert out == ""
     assert sorted(os.listdir(folder)) == before
@@ -623,21 +627,24 @@ def test_compare_says_what_is_wrong_and_writes_nothing(bad: Bad, folder: Path, c
 NOT_OF_COMPARE = [bad for bad in [*FILES, *CELLS, *POLICY_FILES[:4], *RULES[:3]] if bad.name != "one policy"]
 
 
-# A log can be checked before there is a policy.
+# A file can be checked before its roles or policies are named.
+FIRST_LOOK = ("no policies", "no reward column", "no action column", "headers that would move the cursor",
+              "unknown separator")  # fmt: skip
 BY_COMMAND = [
     pytest.param(bad, command, id=f"{bad.name}-{command}")
     for bad in NOT_OF_COMPARE
     for command in ("evaluate", "states", "check")
-    if (bad.name, command) != ("no policies", "check")
+    if command != "check" or bad.name not in FIRST_LOOK
 ]
 
 
 @pytest.mark.parametrize(("bad", "command"), BY_COMMAND)
 def test_every_command_says_the_same(bad: Bad, command: str, folder: Path, capsys: pytest.CaptureFixture[str]):
     write_files(bad, folder)
-    code = main([command, bad.file, *bad.options])
+    arguments = [command, bad.file, *bad.options]
+    code = main(arguments)
     out, error = capsys.readouterr()
-    check_said(bad, error)
+    check_said(bad, error, arguments)
     assert code == 2
     assert out == ""
 
@@ -650,9 +657,10 @@ OUTSIDE = ["empty file", "nan reward", "level that is no number", "SQL that read
 def test_a_process_of_its_own_says_it_too(name: str, folder: Path):
     bad = BY_NAME[name]
     before = write_files(bad, folder)
-    command = [sys.executable, "-B", "-W", "error", "-m", "podium", "compare", bad.file, *bad.options]
-    done = subprocess.run([*command, "--html", bad.html], capture_output=True, text=True, check=False)
-    check_said(bad, done.stderr)
+    arguments = ["compare", bad.file, *bad.options, "--html", bad.html]
+    command = [sys.executable, "-B", "-W", "error", "-m", "podium", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    check_said(bad, done.stderr, arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert sorted(os.listdir(folder)) == before
 

@@ -61,7 +61,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unseen weight": (
         {"policy": "new", "mean_weight": 0.81234},
-        "the log has not seen all that 'new' does, or its propensities are wrong: mean weight 0.812, not 1",
+        "the log has not seen all that 'new' does, its propensities are wrong, or the policy was trained on these "
+        "rows: mean weight 0.812, not 1",
     ),
     "one heavy row": ({"policy": "new", "share": 0.114}, "a single row has 11% of the squared weights of 'new'"),
     "scores, not probabilities": (
@@ -173,6 +174,35 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"procedure": "gated", "why": "the posterior needs probabilities"},
         "Judged by the gated procedure: the posterior needs probabilities",
     ),
+    "known costs": (
+        {"verb": "subtracted from", "costs": "'call' 2.5"},
+        "Known costs are subtracted from every value exactly: 'call' 2.5",
+    ),
+    "known costs by row": (
+        {"verb": "added to", "columns": "price"},
+        "Known costs are added to every value exactly, row by row: price",
+    ),
+    "costs alone": (
+        {},
+        "every row has the same reward, so known costs alone tell policies apart. If rewards can differ, log "
+        "more rows.",
+    ),
+    "action features": (
+        {"columns": "price, brand"},
+        "Action features: price, brand. Actions that are alike in them inform each other",
+    ),
+    "action features explain nothing": (
+        {"columns": "price"},
+        "Action features: price. They explain nothing that this log shows, so the verdicts do without them",
+    ),
+    "action features ignored": (
+        {"columns": "title"},
+        "Action features that are constant, or texts that differ for every action, are not used: title",
+    ),
+    "action features unused": (
+        {"columns": "price", "why": "the gated procedure has no model of the actions"},
+        "The action features (price) are not used: the gated procedure has no model of the actions",
+    ),
     "sample judges": (
         {"rows": 20_000, "of": 1_000_000},
         "Estimates come from all rows; verdicts and what drives them from a random sample of 20,000 of the "
@@ -259,9 +289,34 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "verdict. Column 'status' would explain it if it was recorded after the action, and so would wrong "
         "propensities. Compare without it (--state age).",
     ),
-    "one state each": (
-        {"columns": "age, id"},
-        "every row has a state of its own; is an id or a time among the state columns (age, id)?",
+    "state is an ID": (
+        {"column": "id", "values": 1999, "rows": 2000, "remedy": "--state age"},
+        "the state column 'id' looks like an ID (1,999 different values in 2,000 rows): a state that never comes back "
+        "teaches nothing about other rows. Compare without it (--state age).",
+    ),
+    "state is a time": (
+        {"column": "seen at", "option": "'seen at'", "remedy": "--state age"},
+        "the state column 'seen at' looks like a date or time, which never comes back. Give the order of the rows by "
+        "it (--time 'seen at'), and compare without it (--state age).",
+    ),
+    "state is a unit": (
+        {"column": "user", "values": 1200, "each": 4.26, "remedy": "--unit user --state age"},
+        "the state column 'user' seems to identify people or devices (1,200 values, each in 4.3 rows on average), "
+        "whose rows depend on each other. Name it as the unit (--unit user --state age).",
+    ),
+    "similar actions": (
+        {"one": "'b'", "other": "'B '"},
+        "the logged actions 'b' and 'B ' differ only by case or spaces; if they are the same, give them one name.",
+    ),
+    "mean weight": (
+        {"policy": "new", "mean": 1.8234, "errors": 7.25, "causes": "it was trained on rows of this log"},
+        "the importance weights of policy 'new' average 1.82, not 1 (7.2 standard errors away): it was trained on rows "
+        "of this log. If the policy was trained on this log, judge how it learns: podium.Learned(estimator).",
+    ),
+    "long text": (
+        {"column": "prompt", "length": 1234, "options": "--state age --state prompt"},
+        "column 'prompt' holds long texts (median: 1,234 characters), so it is not part of the state. To include it: "
+        "--state age --state prompt",
     ),
     "no error": (
         {"method": "SNIPS", "policy": "new", "more": " and 2 more"},
@@ -367,8 +422,17 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "DirectModel aim at the policies themselves, not at the smoothed ones that IPS and SNIPS judge.",
     ),
     "new actions": (
-        {"policy": "new", "actions": "'c', 'd'"},
-        "policy 'new' can play actions that the log's action space lacks: 'c', 'd'.",
+        {"policy": "new", "actions": "'emial', 'd'", "meant": " Did you mean 'email'?"},
+        "policy 'new' can play actions that the log's action space lacks: 'emial', 'd'. Did you mean 'email'?",
+    ),
+    "labels matched": (
+        {"policy": "new", "kind": "numbers", "theirs": "1, 2", "ours": "'1', '2'"},
+        "policy 'new' names its actions by numbers (1, 2); podium takes them for the log's '1', '2'.",
+    ),
+    "recipes": (
+        {"policies": "'new'", "folds": 5, "factor": 1.5},
+        "'new' learned from this log: on each of 5 folds podium judges what was learned from the other folds, with "
+        "errors widened 1.5 times since these share rows. The answer is about the recipe, not about one fixed model",
     ),
     "SPEC and column": (
         {"policy": "new", "spec": "uniform"},
@@ -379,6 +443,16 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"policy": "new", "rows": "3 rows"},
         "policy 'new' has different probabilities in rows of one (state, action) (3 rows): it depends on "
         "something that the state columns leave out.",
+    ),
+    "renormalized": (
+        {"policy": "new", "rows": "3 rows", "share": 0.125},
+        "policy 'new' plays actions that were not eligible in 3 rows; 12.5% of its probability was moved to the "
+        "eligible actions.",
+    ),
+    "actions named by slot": (
+        {},
+        "the lists of actions have different lengths and no ids, so an action is only its place in the list; give "
+        "every action a tag or an id if a place can hold different items.",
     ),
     "doubtful propensities": (
         {
@@ -407,6 +481,65 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "rare actions": (
         {"rows": 7, "actions": "'c', 'd'"},
         "fewer than 7 rows show each of the actions 'c', 'd'",
+    ),
+    "encoding": (
+        {"file": "log.csv", "encoding": "UTF-16"},
+        "log.csv is UTF-16, not UTF-8; it was read as such",
+    ),
+    "sheet": (
+        {"sheet": "Visits", "others": "'Visits', 'Notes'"},
+        "Read the sheet 'Visits'; --sheet names another of 'Visits', 'Notes'",
+    ),
+    "title": (
+        {"lines": "2 lines", "header": 3},
+        "Skipped 2 lines above the header, which is on line 3",
+    ),
+    "nameless columns": (
+        {"columns": "1 empty column"},
+        "Left out 1 empty column without a name",
+    ),
+    "total row": ({"line": 62}, "Left out the last row (line 62), which holds totals"),
+    "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
+    "numbers as written": (
+        {"column": "spend", "words": "decimal commas", "example": "'3,5'", "number": 3.5},
+        "Column 'spend': read decimal commas, such as '3,5' as 3.5",
+    ),
+    "dates as written": (
+        {"column": "day", "order": "day first", "example": "'31/12/2024'", "date": "2024-12-31"},
+        "Column 'day': read dates as day first, such as '31/12/2024' as 2024-12-31",
+    ),
+    "outcome in words": (
+        {"column": "recovered", "success": "'Yes'", "others": "'No'"},
+        "Column 'recovered': 'Yes' counts as 1, 'No' as 0",
+    ),
+    "missing number": (
+        {"column": "age", "gaps": "'n/a' (2 rows)", "fill": 41.0},
+        "Column 'age': 'n/a' (2 rows) taken for missing; the state has the median 41 there, and 'age missing' marks "
+        "these rows",
+    ),
+    "missing text": (
+        {"column": "region", "gaps": "empty (1 row)", "level": "(missing)"},
+        "Column 'region': empty (1 row) taken for missing, a value of its own ('(missing)')",
+    ),
+    "empty column": ({"column": "notes"}, "Left out column 'notes', which is empty"),
+    "empty rows": ({"rows": "1 row"}, "Left out 1 row without any value"),
+    "dropped rows": (
+        {"rows": "3 rows", "of": 1200, "why": "column 'reward' is missing, empty (3 rows)"},
+        "Left out 3 rows of 1,200 (--drop-missing): column 'reward' is missing, empty (3 rows)",
+    ),
+    "not taken as state": (
+        {"columns": "visit_id (ids)"},
+        "Not taken as state: visit_id (ids); --state COL takes a column as state",
+    ),
+    "odd states alone": (
+        {"columns": "day (dates)"},
+        "The state is only day (dates), which may say little; --state COL takes other columns as state",
+    ),
+    "no state": ({}, "No column is state, so all rows count as one state"),
+    "model of another version": (
+        {"policy": "new", "file": "new.skops", "made": "1.4.0", "installed": "1.5.1"},
+        "policy 'new': new.skops was made with scikit-learn 1.4.0, and 1.5.1 is installed; its probabilities may "
+        "differ from those that it was made to give.",
     ),
     "tiny": (
         {"share": 0.07, "below": 0.01},
@@ -446,10 +579,11 @@ def test_facts_in_json() -> None:
 
 def test_reasons_and_warnings_of_a_comparison_are_facts() -> None:
     log, policies = sample(60, effect=0.0)
+    log = podium.Log(np.arange(60), log.actions, log.rewards, propensities=log.propensities)
     result = podium.compare(log, policies, verdicts="gated")
     content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert content["warnings"] == [fact["text"] for fact in content["warning_facts"]]
-    assert [fact["code"] for fact in content["warning_facts"]] == ["one state each"]
+    assert [fact["code"] for fact in content["warning_facts"]] == ["state is an ID"]
     reasons = [reason for pair in result.pairs for reason in pair.reasons]
     assert reasons
     assert all(isinstance(reason, Fact) for reason in (*reasons, *result.warnings, *result.settings.notes))

@@ -224,6 +224,9 @@ def test_categories_are_labels_and_their_gaps_are_missing(library: str, column: 
     gap.write_parquet(path) if library == "polars" else parquet.write_table(
         pa.Table.from_pandas(gap) if library == "pandas" else gap, path
     )
-    for read in (lambda: podium.Log.from_frame(gap), lambda: podium.read_log(path)):
+    refused = [lambda: podium.Log.from_frame(gap), *([lambda: podium.read_log(path)] if column == "action" else [])]
+    for read in refused:
         with pytest.raises(podium.PodiumError, match=f"column '{column}' must not be missing; row 1 holds "):
             read()
+    if column == "where":  # of a file, a missing state is a value of its own
+        assert podium.read_log(path).state_columns["where"][0] == "(missing)"

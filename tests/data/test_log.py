@@ -464,7 +464,7 @@ def test_units_are_names():
     assert log.with_units("s").units.tolist() == STATES
     refused(
         "the log has no column 'whom' for the unit",
-        "the columns are who, s, action, reward.",
+        "did you mean 'who'? the columns are who, s, action, reward.",
         lambda: log.with_units("whom"),
     )
 
@@ -594,8 +594,8 @@ def test_columns_named_by_numbers():
     ("frame", "message", "hint"),
     [
         (
-            FRAME,
-            "columns cannot be read from builtins.dict",
+            7,
+            "columns cannot be read from builtins.int",
             "give a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
         ),
         (

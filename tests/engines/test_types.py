@@ -105,8 +105,8 @@ def test_rewards_of_every_type_are_those_of_memory(kind: str, tmp_path: Path) ->
 
 
 ODD = {
-    "lists": pa.array([[i % 3, 1] for i in ROWS_RANGE]),
-    "objects": pa.array([{"a": i % 3} for i in ROWS_RANGE]),
+    "lists": pa.array([["x", "y"][: i % 3] for i in ROWS_RANGE]),
+    "long lists": pa.array([[i % 3] * 9000 if i < 2 else [1] for i in ROWS_RANGE]),
     "maps": pa.array([[("k", i % 3)] for i in ROWS_RANGE], type=pa.map_(pa.string(), pa.int64())),
     "durations": pa.array([dt.timedelta(hours=i % 3) for i in ROWS_RANGE]),
     "decimals of 20 digits": pa.array([Decimal(10**17 + i % 3) for i in ROWS_RANGE], type=pa.decimal128(20, 2)),
@@ -116,13 +116,19 @@ ODD = {
 
 def only_refusal(path: Path) -> str:
     """What every engine says of a file that none of them reads, in one piece and in batches."""
+    said = refusals(path)
+    assert len(said) == 1
+    return said.pop()
+
+
+def refusals(path: Path) -> set[str]:
+    """What the engines say of a file that none of them reads, in one piece and in batches."""
     said = set()
     for engine, rows in (("memory", 20_000), ("duckdb", 20_000), ("duckdb", 100)):
         with pytest.raises(PodiumError) as error:
             podium.compare(podium.scan_log(path, engine=engine), {"u": "uniform", "v": "uniform"}, sample_rows=rows)
         said.add(str(error.value))
-    assert len(said) == 1
-    return said.pop()
+    return said
 
 
 @pytest.mark.parametrize("kind", ODD)
@@ -238,9 +244,16 @@ def test_whole_numbers_of_128_bits_stay_exact(tmp_path: Path) -> None:
 
 def test_numbers_among_texts_are_refused_in_batches_too(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    lines = (f"{['1', '2', 'n/a'][i % 3]},{'ab'[i * 7 // 3 % 2]},{i % 5}\n" for i in ROWS_RANGE)
+    lines = (f"{['1', '2', 'old'][i % 3]},{'ab'[i * 7 // 3 % 2]},{i % 5}\n" for i in ROWS_RANGE)
     path.write_text("x,action,reward\n" + "".join(lines))
-    assert "column 'x' mixes number and text; row 3 holds 'n/a' (40 rows)" in only_refusal(path)
+    both = (
+        "column 'x' mixes number and text; row 3 (line 4) holds 'old' (40 rows)\n\nHint: correct those rows; where the "
+        "values are names and not numbers, read the column as text (--text x). "
+    )
+    assert refusals(path) == {
+        f"{both}This call goes on: podium.read_log('log.csv', text=['x'])",
+        f"{both}In memory (--engine memory), words such as 'n/a' among numbers are taken for missing values.",
+    }
 
 
 def test_codes_in_one_batch_make_all_of_them_texts(tmp_path: Path) -> None:

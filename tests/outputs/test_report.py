@@ -334,6 +334,7 @@ def large_logs(folder: Path) -> tuple[podium.Log, Any]:
     return log, podium.scan_log(folder / "log.parquet", state="state", engine="duckdb")
 
 
+@pytest.mark.slow
 def test_a_scanned_log_shows_what_the_same_log_in_memory_shows(tmp_path: Path) -> None:
     behavior = {"a": 0.5, "b": 0.3, "c": 0.2}
     made_it = dict.fromkeys(range(40), behavior)
@@ -356,6 +357,7 @@ def test_a_scanned_log_shows_what_the_same_log_in_memory_shows(tmp_path: Path) -
     assert there.differences @ there.rows / there.rows.sum() == pytest.approx(whole, abs=0.02)  # of 20,000 rows
 
 
+@pytest.mark.slow
 def test_the_page_of_a_scanned_log_differs_only_in_how_it_was_read(tmp_path: Path) -> None:
     policies = {"b": "constant:b", "u": "uniform", "a": "constant:a"}
     held, scanned = (podium.compare(log, policies, baseline="state") for log in large_logs(tmp_path))

@@ -645,14 +645,14 @@ def test_a_table_in_another_order_is_read_by_state_even_if_it_has_as_many_rows_a
 def test_an_action_of_another_kind_is_never_a_new_action():
     numbers = Log(STATES, [1, 2, 1, 3, 2], np.zeros(5))
     refused(
-        "policy 'x' must choose actions of the log; row 1 holds '1' (5 rows)",
+        "policy 'x' must choose actions of the log; row 1 holds '1st' (5 rows)",
         "the actions are 1, 2, 3; probabilities are an array of floats, or (N, A).",
-        lambda: read(["1", "1", "3", "3", "2"], numbers),
+        lambda: read(["1st", "1st", "3", "3", "2"], numbers),
     )
     refused(
-        "policy 'x' names the action '1', which is no action of the log",
+        "policy 'x' names the action '1st', which is no action of the log",
         "the actions are 1, 2, 3.",
-        lambda: read({s: {"1": 0.5, "2": 0.5} for s in range(3)}, numbers),
+        lambda: read({s: {"1st": 0.5, "2": 0.5} for s in range(3)}, numbers),
     )
     refused(
         "policy 'x' must choose actions of the log; row 1 holds 2.5 (5 rows)",
@@ -775,15 +775,17 @@ def test_skops_models(folder: Path):
     io.dump(model, "model.skops")
     assert_allclose(read("model.skops").full(3), model.predict_proba(STATES[:, None]))
     io.dump(Unnamed(), "own.skops")
-    with pytest.raises(PodiumError, match=r"own\.skops holds types that skops does not trust: .*Unnamed"):
-        read("own.skops")
+    hint = "load the model in Python yourself, and pass the object to podium.compare."
+    said = f"own.skops holds what podium does not load from a file: {Unnamed.__module__}.Unnamed"
+    refused(said, hint, lambda: read("own.skops"))
 
 
 @pytest.mark.parametrize("spec", ["best", "constant:", "sql:", "a b:c", "..up:object", "json:", "1x:y", ""])
 def test_unknown_specs(spec: str):
     hint = (
         "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-        "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt; or name a column of the log."
+        "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, "
+        "vw:predictions.txt; or name a column of the log."
     )
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
 
@@ -927,7 +929,7 @@ def test_unknown_kind():
     refused(
         "unknown kind of policy 'guess'",
         "the kinds are column, probabilities, distribution, actions, callable, model, table, constant, uniform, "
-        "shares, logged, sql.",
+        "shares, logged, sql, learned.",
         lambda: Policy(1, kind="guess"),
     )
 

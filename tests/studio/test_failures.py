@@ -16,9 +16,9 @@ import pytest
 from starlette.exceptions import HTTPException
 from studio_visitor import LOG, Visitor, alerts, make_studio, place
 
+from podium.data.guesses import FEW, FIRST, SHOWN, Facts
 from podium.studio import question_pages, reading, start_pages, visits, worker
 from podium.studio.failures import explain
-from podium.studio.guesses import FEW, FIRST, SHOWN, Facts
 from podium.studio.limits import MB, Limits
 from podium.studio.security import measured
 from podium.studio.visits import Studio
@@ -253,7 +253,7 @@ def test_two_thousand_columns_of_long_texts_are_shown(visitor: Visitor, monkeypa
     cells = tuple(f"{i:02d}" + "😀" * (SHOWN - 2) for i in range(FEW))
     facts = [Facts("action", "text", 99, 2, 0, labels=("a", "b"), first=("a",) * FIRST)]
     facts += [Facts(f"{i:0200d}", "text", 99, FEW, 0, labels=cells, first=cells[:FIRST]) for i in range(1999)]
-    monkeypatch.setattr(reading, "survey", lambda *_: facts)
+    monkeypatch.setattr(reading, "survey", lambda *_: (facts, []))
     page = visitor.upload("a.csv", LOG)
     assert page.status_code == 200, alerts(page)
     assert f"{1998:0200d}" in page.text

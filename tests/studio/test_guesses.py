@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.data.errors import PodiumError
-from podium.studio.guesses import Facts, group, guess, is_cost
+from podium.data.guesses import Facts, group, guess, is_cost
 from podium.studio.limits import Limits
 from podium.studio.questions import Question
 from podium.studio.reading import survey
@@ -18,7 +18,7 @@ LIMITS = vars(Limits())
 def facts_of(folder: Path, text: str) -> list[Facts]:
     path = folder / "log.csv"
     path.write_text(text)
-    return guess(group(survey(path, LIMITS)))
+    return guess(group(survey(path, LIMITS)[0]))
 
 
 def roles(folder: Path, header: str, rows: list[str]) -> dict[str, str]:
@@ -45,6 +45,11 @@ def roles(folder: Path, header: str, rows: list[str]) -> dict[str, str]:
             ["state", "action", "policy", "reward"],
         ),
         ("group,value,score", ["a,1,0.5", "b,2,0.7", "a,3,0.9"], ["action", "state", "reward"]),  # no name helps
+        (  # where an action was possible is read by its name, and is no state
+            "x,eligible:a,eligible:b,action,reward",
+            ["1,1,1,a,2", "2,0,1,b,3", "1,1,0,a,1"],
+            ["state", "ignore", "ignore", "action", "reward"],
+        ),
         ("x,empty,action,reward", ["1,,a,2", "2,,b,3", "1,,a,1"], ["state", "ignore", "action", "reward"]),
     ],
 )
@@ -88,7 +93,7 @@ def test_a_cost_is_known_by_its_name() -> None:
 def test_lines_may_end_in_carriage_returns_alone(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes(b"age,action,reward\r1,a,2\r2,b,3\r")
-    assert [facts.header for facts in survey(path, LIMITS)] == ["age", "action", "reward"]
+    assert [facts.header for facts in survey(path, LIMITS)[0]] == ["age", "action", "reward"]
     with pytest.raises(PodiumError, match="the file has about 3 rows; this studio takes 2"):
         survey(path, {**LIMITS, "rows": 2})
 
@@ -96,5 +101,5 @@ def test_lines_may_end_in_carriage_returns_alone(tmp_path: Path) -> None:
 def test_a_number_beyond_every_float_is_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f'{{"age": {10**400}, "action": "a", "reward": 1}}\n')
-    age, *_ = survey(path, LIMITS)
+    age, *_ = survey(path, LIMITS)[0]
     assert (age.kind, age.low, age.high) == ("number", None, None)

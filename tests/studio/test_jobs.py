@@ -148,7 +148,7 @@ def test_a_new_comparison_ends_the_one_before(visitor: Visitor, studio: Studio) 
 def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
     limits = Limits()
     (tmp_path / "log.csv").write_text(LOG if word == "stage" else "x,action\n1,a\n")
-    task = {"path": str(tmp_path / "log.csv"), "shown": "mine.csv", "reading": {}}
+    task = {"path": str(tmp_path / "log.csv"), "shown": "mine.csv", "reading": {}, "continuous": False}
     job = Job("check", tmp_path, task, limits)
     Queue(limits).submit(job)
     assert job.wait(300)
@@ -158,7 +158,7 @@ def test_the_worker_tells_its_stages(tmp_path: Path, word: str) -> None:
         assert job.output("checked.json")["rows"] == 60
     else:
         assert job.error is not None
-        assert job.error["message"] == "the log has no column 'reward' for the reward"
+        assert job.error["message"] == "the log has no column 'reward' for the reward; 'x' may be meant"
 
 
 @pytest.mark.platforms("linux", "darwin")

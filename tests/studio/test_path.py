@@ -159,7 +159,7 @@ def test_bad_rows_are_told_where_roles_are_chosen(visitor: Visitor) -> None:
     page = visitor.accept_columns(page, reward="reward", state="state")
     assert page.status_code == 422
     assert str(page.url).endswith("/columns")
-    assert "column 'reward' must be a number; row 2 holds 'oops' (1 row)" in alerts(page)
+    assert "column 'reward' must be a number; row 2 (line 3) holds 'oops' (1 row)" in alerts(page)
 
 
 def test_numbers_that_are_names_can_be_read_as_names(visitor: Visitor) -> None:

@@ -381,6 +381,7 @@ def make_log(states: Any, actions: Any, space: int, n_states: int | None = None)
     states, actions = np.asarray(states), np.asarray(actions)
     n_states = n_states or int(states.max()) + 1
     return SimpleNamespace(
+        eligible=None,
         state_codes=states,
         n_states=n_states,
         state_labels=[f"s{code}" for code in range(n_states)],

@@ -7,12 +7,13 @@ import pytest
 from scipy.optimize import minimize
 
 from podium.data.columns import Floats
+from podium.data.scales import standard_columns
 from podium.estimates.evaluate import rows_of
 from podium.estimates.options import Options
 from podium.experiments.calibration.families import FAMILIES
 from podium.verdicts import fitting
 from podium.verdicts.dealing import deal, scramble
-from podium.verdicts.evidence import Evidence, gather, standard_columns
+from podium.verdicts.evidence import Evidence, gather
 from podium.verdicts.fitting import Block, Terms, fit_variances, minimise
 from podium.verdicts.posterior import posterior
 from podium.verdicts.prior import build_kernels, prior_scales

@@ -365,8 +365,8 @@ def test_a_long_log_that_has_not_seen_what_a_policy_does_says_so() -> None:
         (pair,) = podium.compare(log, policies, verdicts=procedure, sample_rows=1_000).pairs
         assert pair.verdict == "cannot tell"
     assert re.fullmatch(
-        r"DRE alone would claim too much: the log has not seen all that 'good' does, or its propensities are wrong: "
-        r"mean weight 0\.\d+, not 1",
+        r"DRE alone would claim too much: the log has not seen all that 'good' does, its propensities are wrong, or "
+        r"the policy was trained on these rows: mean weight 0\.\d+, not 1",
         pair.reasons[0],
     )
 

@@ -6,17 +6,17 @@
     0:-1:0.5 |Action x                                                           line after each decision
     |Action y
 
-Reward is minus cost. Actions are counted from 1, as cb labels and dsjson's `a` count them; prediction files count from
-0. A feature `age:41` is the column User.age, `sex=f` the text column User.sex; an absent number is 0. Files are read
-line by line, and may end in .gz. Needs no vowpalwabbit.
+Reward is minus cost. An action is called by its tag or id where the file has them (`adapters.vowpal_lists`), and the
+actions that a line lists are the eligible ones. Otherwise it is its place, counted from 1, as cb labels and `a` count;
+prediction files count from 0. A feature `age:41` is the column User.age, `sex=f` the text column User.sex; an absent
+number is 0. Files are read line by line, and may end in .gz. Needs no vowpalwabbit.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -24,23 +24,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.adapters.vowpal_lists import Listed, item_of, list_column, name_actions, slots_of, tag_of
+from podium.adapters.vowpal_writing import write_log
 from podium.data.columns import Column, Floats, to_array
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
-from podium.data.files import note_input, write_output
+from podium.data.files import note_input
 from podium.data.log import Log
 from podium.data.paths import missing_file
 
-ENDINGS = (".dsjson", ".vw")
+__all__ = ["read_columns", "read_log", "read_predictions", "write_log"]
 ABSENT = "absent"  # a text feature that a line lacks
+RESERVED = ("action", "reward", "propensity", "time", "eligible", "slots")
 MOST_FEATURES = 2_000
-UNSAFE = re.compile(r"[\s:|=^]+")
 LABEL_HINT = "a label is action:cost:probability, such as 2:-1:0.5."
 Features = dict[str, Any]
 
 
 @dataclass
 class Decision:
-    """One logged decision: the action (from 1), its cost and probability, and what else its lines say."""
+    """One logged decision: the place of its action (from 1), its cost and probability, and what else its lines say."""
 
     line: int
     action: int
@@ -49,6 +51,8 @@ class Decision:
     features: Features
     distribution: dict[int, float] = field(default_factory=dict)
     time: str | None = None
+    items: tuple[Any, ...] = ()  # tags or ids of the actions that it lists
+    size: int = 0  # how many those are; 0: it has no list
 
 
 def read_log(path: str | Path, **roles: Any) -> Log:
@@ -57,17 +61,26 @@ def read_log(path: str | Path, **roles: Any) -> Log:
 
 
 def read_columns(path: str | Path) -> dict[str, Column]:
-    """The columns action, reward, propensity, propensity:<action>, time, as far as the file has them, and features."""
+    """The columns action, reward, propensity, propensity:<action>, time, as far as the file has them, and features.
+
+    `eligible` holds the list of each decision, where it has tags or ids; `slots` where it has none and lists differ in
+    length.
+    """
     path = Path(path)
     dsjson = str(path).lower().removesuffix(".gz").endswith(".dsjson")
     decisions = list(read_dsjson(path) if dsjson else read_text_log(path))
     if not decisions:
         raise PodiumError(f"{path.name} holds no decision with a cost", hint=LABEL_HINT)
     columns: dict[str, Column] = feature_columns(path, [d.features for d in decisions])
-    clash = next((n for n in columns if n in ("action", "reward", "propensity", "time")), None)
+    clash = next((n for n in columns if n in RESERVED), None)
     if clash:
         raise PodiumError(f"{path.name}: a feature is called {clash!r}", hint="put it into a namespace: |User " + clash)
-    columns["action"] = np.array([d.action for d in decisions], dtype=np.int64)
+    labels, lists, header = name_actions(
+        [Listed(f"{path.name}: line {d.line}", d.action, d.size, d.items) for d in decisions]
+    )
+    columns["action"] = to_array(labels)
+    if lists is not None:
+        columns[header] = list_column(lists)
     columns["reward"] = np.array([0.0 - d.cost for d in decisions])
     known = [d.probability is not None for d in decisions]
     if any(known):
@@ -76,11 +89,22 @@ def read_columns(path: str | Path) -> dict[str, Column]:
             raise PodiumError(f"{path.name}: line {line} has no probability, and others have one", hint=LABEL_HINT)
         columns["propensity"] = np.array([d.probability for d in decisions], dtype=np.float64)
     if all(d.distribution for d in decisions):
-        for action in sorted({a for d in decisions for a in d.distribution}):
-            columns[f"propensity:{action}"] = np.array([d.distribution.get(action, 0.0) for d in decisions])
+        rows = [d.distribution if lists is None else renamed(path, d, lists[n]) for n, d in enumerate(decisions)]
+        for action in sorted({a for row in rows for a in row}):
+            columns[f"propensity:{action}"] = np.array([row.get(action, 0.0) for row in rows])
     if all(d.time is not None for d in decisions):
         columns["time"] = to_array([d.time for d in decisions])
     return columns
+
+
+def renamed(path: Path, decision: Decision, names: tuple[Any, ...]) -> dict[Any, float]:
+    """The distribution of a decision by the names of its actions instead of their places."""
+    if beyond := [a for a in decision.distribution if not 0 < a <= len(names)]:
+        raise PodiumError(
+            f"{path.name}: line {decision.line} gives a probability to the action {beyond[0]}, and lists {len(names)}",
+            hint="'a' counts the actions of '_multi' from 1.",
+        )
+    return {names[a - 1]: p for a, p in decision.distribution.items()}
 
 
 def feature_columns(path: Path, rows: list[Features]) -> dict[str, Column]:
@@ -185,10 +209,11 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
             hint='write the context as "c": {"User": {"age": 41}}.',
         )
     context = {k: v for k, v in features.items() if not k.startswith("_")}
-    stamp = event.get("Timestamp")
+    stamp, multi = event.get("Timestamp"), features.get("_multi") or ()
     return Decision(
         number, action, cost, probability, dict(flat(context)),
         dict(zip(listed, probabilities, strict=True)), None if stamp is None else str(stamp),
+        tuple(map(item_of, multi)), len(multi) or len(listed),
     )  # fmt: skip
 
 
@@ -254,7 +279,8 @@ def adf_decision(block: list[Line]) -> Iterator[Decision]:
             hint="one action per decision has a label; end each decision with a blank line.",
         )
     for action, decision in chosen:  # a decision without a label has no outcome yet
-        yield replace(decision, action=action, features=shared)
+        items = tuple(tag_of(line.text.partition("|")[0], dict(text_features(line))) for line in block)
+        yield replace(decision, action=action, features=shared, items=items, size=len(block))
 
 
 def labelled(line: Line) -> Decision | None:
@@ -300,25 +326,35 @@ def text_features(line: Line) -> Iterator[tuple[str, Any]]:
 def read_predictions(path: str | Path, log: Log) -> Floats:
     """(N, A) a policy from a file of action probabilities: `0:0.9,1:0.1` for each row of the log.
 
-    Columns follow the log's action space, in which VW's action 0 is called 1.
+    Columns follow the log's action space. VW counts the actions of each list from 0; where the log has no lists, its
+    action 0 is called 1.
     """
     path = Path(path)
     hint = "write probabilities with --cb_explore or --cb_explore_adf, -t and -p; --epsilon 0 for the greedy policy."
     place = {label: j for j, label in enumerate(log.action_space)}
-    rows: list[dict[int, float]] = []
+    lists = slots_of(log.columns)
+    rows: list[dict[Any, float]] = []
     for line in lines_of(path):
         if not line.text.strip():
             continue
         try:
             pairs = [pair.split(":") for pair in line.text.split()[0].split(",")]
-            rows.append({int(a) + 1: float(p) for a, p in pairs})
+            by_place = {int(a) + 1: float(p) for a, p in pairs}
         except ValueError as error:
             raise PodiumError(f"{line.place} is no list of action:probability", hint=hint) from error
-        if unknown := [a for a in rows[-1] if a not in place]:
+        names = lists[len(rows)] if lists is not None and len(rows) < len(lists) else None
+        if unknown := [a for a in by_place if (a not in place if names is None else a > len(names))]:
+            said = f"{line.place} names the action {unknown[0] - 1}"
+            if names is not None:
+                hint = "predict the log's own rows, in their order."
+                raise PodiumError(
+                    f"{said}; row {len(rows) + 1} of the log lists {count(len(names), 'action')}", hint=hint
+                )
             raise PodiumError(
-                f"{line.place} names the action {unknown[0] - 1}, which is no action of the log",
+                f"{said}, which is no action of the log",
                 hint=f"it would be {unknown[0]} in the log; name every action with actions=[...] or --actions.",
             )
+        rows.append(by_place if names is None else {names[a - 1]: p for a, p in by_place.items()})
     if len(rows) != len(log):
         raise PodiumError(
             f"{path.name} has {count(len(rows), 'prediction')}; the log has {count(len(log), 'row')}",
@@ -335,59 +371,3 @@ def read_predictions(path: str | Path, log: Log) -> Floats:
     )
     matrix /= total[:, None]
     return matrix
-
-
-# --- back --------------------------------------------------------------------------------------------------------
-
-
-def write_log(log: Log, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a log as cb text (.vw) or dsjson (.dsjson); an action is its place in the action space, from 1.
-
-    A file that exists with other content is replaced only with `overwrite`, and an input never.
-    """
-    if log.propensities is None:
-        raise PodiumError(
-            "Vowpal Wabbit needs probabilities, and the log has none",
-            hint="estimate them: podium.estimate_propensities(log).log",
-        )
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise PodiumError(f"{path.name!r} has an ending that is not Vowpal Wabbit's", hint="use .vw or .dsjson.")
-    lines = dsjson_lines(log) if ending == ".dsjson" else text_lines(log)
-    write_output(path, "".join(line + "\n" for line in lines), overwrite=overwrite)
-
-
-def text_lines(log: Log) -> Iterator[str]:
-    for n, row in enumerate(state_rows(log)):
-        words = [f"{safe(k)}={safe(v)}" if isinstance(v, str) else f"{safe(k)}:{float(v)!r}" for k, v in row.items()]
-        label = f"{log.action_codes[n] + 1}:{float(0.0 - log.rewards[n])!r}:{float(log.propensities[n])!r}"  # type: ignore[index]
-        yield f"{label} | {' '.join(words)}"
-
-
-def dsjson_lines(log: Log) -> Iterator[str]:
-    assert log.propensities is not None
-    for n, row in enumerate(state_rows(log)):
-        code, p = int(log.action_codes[n]), float(log.propensities[n])
-        event: dict[str, Any] = {
-            "_label_cost": float(0.0 - log.rewards[n]), "_label_probability": p, "_label_Action": code + 1,
-            "_labelIndex": code, "EventId": str(n + 1),
-        }  # fmt: skip
-        if log.times is not None:
-            event["Timestamp"] = str(log.times[n])
-        if log.behavior is not None:
-            order = [code, *(j for j in range(log.n_actions) if j != code)]
-            event |= {"a": [j + 1 for j in order], "p": [float(log.behavior[n, j]) for j in order]}
-        event["c"] = {"State": row, "_multi": [{"Action": {"name": str(label)}} for label in log.action_space]}
-        yield json.dumps(event)
-
-
-def state_rows(log: Log) -> Iterable[Features]:
-    """The state of each row by column."""
-    columns = {name: column.tolist() for name, column in log.state_columns.items()}
-    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-
-
-def safe(text: Any) -> str:
-    """A name without the characters that mean something in VW's text format."""
-    return UNSAFE.sub("_", str(text))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
 from podium.command.completion import SHELLS
-from podium.data.errors import PodiumError
+from podium.continuous.kernels import KERNELS
+from podium.data.errors import PodiumError, meant
 from podium.engines import NAMES
 from podium.engines.sample import SAMPLE_ROWS
 from podium.policies.specs import FORMS
@@ -21,7 +23,24 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors look like all others."""
 
     def error(self, message: str) -> NoReturn:
-        raise PodiumError(message, hint=f"see {self.prog} --help.")
+        raise PodiumError(message, hint=f"{self.meant(message)}see {self.prog} --help.")
+
+    def meant(self, message: str) -> str:
+        """The option, command or value that was probably meant by what a message says is unknown."""
+        wrong = re.search(r"unrecognized arguments: (-[^\s=]*)|invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong is None:
+            return ""
+        if wrong[2] is not None:
+            return meant(wrong[2], [name.strip(" '") for name in wrong[3].split(",")])
+        return meant(wrong[1], self.options())
+
+    def options(self) -> list[str]:
+        """Every option of this parser and of its commands."""
+        known = [name for action in self._actions for name in action.option_strings]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                known += [name for command in action.choices.values() for name in command.options()]
+        return known
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def log_options(add: Add) -> None:
-    add("log", metavar="LOG", help="CSV, Parquet or JSON lines; a pattern or a folder of such files")
+    add("log", metavar="LOG", help="CSV, Excel, ODS, Parquet or JSON lines; a pattern or a folder of files")
     add("--policy", action="append", metavar="NAME=SPEC", help=f"SPEC: {FORMS}")
     add("--trust", action="append", metavar="FILE", help="let this sb3: model run the code in its file")
     add(
@@ -52,16 +71,31 @@ def log_options(add: Add) -> None:
     )
     add("--logged-by", action="append", metavar="NAME=SPEC", help="one of several policies that made the log")
     add("--logger", metavar="COL", help="which of them chose a row's action (default: logger)")
-    add("--state", action="append", metavar="COL", help="repeat for several; default: what is left over")
+    add(
+        "--state",
+        action="append",
+        metavar="COL",
+        help="state column; repeat for several (default: columns without another role, but no ids, dates, long texts)",
+    )
     add("--action", default="action", metavar="COL")
     add("--reward", default="reward", metavar="COL")
     add("--propensity", metavar="COL")
     add("--time", metavar="COL", help="default: a column 'time', else the row order")
     add("--unit", metavar="COL", help="rows of one unit depend on each other")
     add("--text", action="append", metavar="COL", help="read a column of numbers as names")
+    add("--success", metavar="VALUE", help="value of the reward column that counts as 1; every other one counts as 0")
+    add("--drop-missing", action="store_true", help="leave out rows without an action, a reward or a propensity")
+    add("--date-format", metavar="F", help="how dates in the time column are written, such as %%d/%%m/%%Y")
+    add("--sheet", metavar="NAME", help="sheet of an Excel or ODS file (default: the first one with a table)")
     add("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
+    add("--eligible", metavar="COL", help="column that lists the actions possible in a row: a|b|c, or a JSON list")
+    rules = "what to do with policies that play other actions: refuse (default) or renormalize"
+    add("--ineligible", default="refuse", choices=["refuse", "renormalize"], help=rules)
+    add("--action-features", metavar="FILE", help="one row per action: its name, then price, category, embedding, ...")
+    costs = "known cost of an action, or of a column: call=2.5, column:price; repeat for several (default: none)"
+    add("--cost", action="append", metavar="ACTION=C", help=costs)
     add("--json", action="store_true", help="print JSON")
-    add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: duckdb from 256 MB on)")
+    add("--engine", default="auto", choices=NAMES, help="what reads the rows (auto: by rows, actions and policies)")
     add("--memory-limit", metavar="SIZE", help="what duckdb may hold before it uses the disk (320MB)")
     add("--temp-dir", metavar="DIR", help="where duckdb puts what it cannot hold")
     add("--threads", type=int, metavar="N", help="of duckdb; the numbers do not depend on it")
@@ -107,6 +141,22 @@ def episode_options(add: Add) -> None:
     add("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="with --episodes: of the actions")
 
 
+def continuous_options(add: Add) -> None:
+    numbers = "actions are numbers, such as doses or prices; the propensity is the density of the logged action"
+    add("--continuous", action="store_true", help=numbers)
+    add("--kernel", choices=list(KERNELS), help="with --continuous: shape of the kernel (default: epanechnikov)")
+    add(
+        "--bandwidth",
+        type=float,
+        metavar="H",
+        help="with --continuous: width of the kernel (default: Silverman's rule)",
+    )
+
+
+def refused_option(add: Add) -> None:
+    add("--continuous", action="store_true", help=argparse.SUPPRESS)  # refused by name
+
+
 # --- options of one command --------------------------------------------------------------------------------------
 
 
@@ -132,6 +182,7 @@ def plan_options(add: Add) -> None:
 def evaluate_options(add: Add) -> None:
     methods = "repeat for several; all: the whole family; default: the four of the paper, or of episodes"
     add("--estimator", action="append", metavar="NAME", help=methods)
+    cost_option(add)
 
 
 def spectrum_options(add: Add) -> None:
@@ -218,12 +269,25 @@ EXPERIMENTS: dict[str, tuple[str, Group]] = {
 JUDGED = (log_options, method_options, judge_options)
 COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "demo": ("write and compare the bundled example", demo_options),
-    "compare": ("rank the policies and judge every pair", *JUDGED, compare_options, episode_options),
-    "plan": ("rows needed, and what to log more of", *JUDGED, plan_options),
-    "evaluate": ("the table of estimates alone", log_options, method_options, evaluate_options, episode_options),
-    "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options),
-    "states": ("compare state by state", log_options, method_options, states_options),
-    "check": ("what the log can and cannot say about the policies", *JUDGED),
+    "compare": (
+        "rank the policies and judge every pair",
+        *JUDGED,
+        compare_options,
+        episode_options,
+        continuous_options,
+    ),
+    "plan": ("rows needed, and what to log more of", *JUDGED, plan_options, refused_option),
+    "evaluate": (
+        "the table of estimates alone",
+        log_options,
+        method_options,
+        evaluate_options,
+        episode_options,
+        continuous_options,
+    ),
+    "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options, refused_option),
+    "states": ("compare state by state", log_options, method_options, states_options, refused_option),
+    "check": ("what the log can and cannot say about the policies", *JUDGED, refused_option),
     "studio": ("the web page, on this machine alone", studio_options),
     "reproduce": ("run the paper's experiments",),
     "completion": ("print a script that completes podium in your shell", completion_options),

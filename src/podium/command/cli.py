@@ -16,14 +16,16 @@ from typing import Any
 
 from podium.adapters.sb3 import trust
 from podium.command.arguments import build_parser
+from podium.command.exports import FirstLook, checked_log, first_look, look_at_log, with_command
+from podium.command.numbers import check_commands, compare_numbers, evaluate_numbers
 from podium.command.options import (
     STEPS,
     baseline_of,
     behavior_of,
     judge_arguments,
+    known_arguments,
     method_arguments,
     note_inputs,
-    open_log,
     policies_of,
     recorded,
     refuse_options,
@@ -34,10 +36,13 @@ from podium.command.terminal import complain, drop, prepare_streams, settle_stre
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan, positive
+from podium.comparison.result import Comparison
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
 from podium.data.files import check_output
+from podium.data.log import Log
+from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.outputs.display import printable, wrap
@@ -65,10 +70,13 @@ def answer(arguments: Sequence[str] | None) -> int:
     options = argparse.Namespace(exit_code=0)
     try:
         build_parser().parse_args(arguments, options)
-        options.command = shlex.join(["podium", *(sys.argv[1:] if arguments is None else arguments)])
+        options.argv = list(sys.argv[1:] if arguments is None else arguments)
+        options.command = shlex.join(["podium", *options.argv])
         run(options)
         sys.stdout.flush()
         return int(options.exit_code)
+    except Refused as error:
+        return complain(str(with_command(error, options)))
     except PodiumError as error:
         return complain(str(error))
     except BrokenPipeError:  # the reader (head, less) has seen enough
@@ -92,26 +100,29 @@ def answer(arguments: Sequence[str] | None) -> int:
 
 
 def find_plan(options: argparse.Namespace) -> Plan:
-    return plan(open_log(options), policies_of(options), difference=options.difference, **judge_arguments(options))
+    return plan(checked_log(options), policies_of(options), difference=options.difference, **judge_arguments(options))
 
 
 def find_estimates(options: argparse.Namespace) -> Estimates:
     """The estimates; on a file of recorded steps by importance sampling, unless other methods are named."""
     how = {
-        "baseline": baseline_of(options.baseline), "behavior": behavior_of(options), **method_arguments(options)
+        "baseline": baseline_of(options.baseline), "behavior": behavior_of(options),
+        "lower_is_better": options.lower_is_better, **method_arguments(options),
     }  # fmt: skip
+    if options.continuous:
+        return evaluate_numbers(options)
     if options.episodes:
         from podium.episodes import evaluate as evaluate_recorded
 
         steps, policies, given = recorded(options)
         return evaluate_recorded(steps, policies, **given, estimators=options.estimator or list(EPISODIC), **how)
     refuse_options(options, STEPS, "needs --episodes")
-    return evaluate(open_log(options), policies_of(options), options.estimator or list(ESTIMATORS), **how)
+    return evaluate(checked_log(options), policies_of(options), options.estimator or list(ESTIMATORS), **how)
 
 
 def find_spectrum(options: argparse.Namespace) -> Spectrum:
     return spectrum(
-        open_log(options),
+        checked_log(options),
         policies_of(options),
         [baseline_of(text) for text in options.baseline or ("mean", "linear")],
         options.estimator or "all",
@@ -120,12 +131,13 @@ def find_spectrum(options: argparse.Namespace) -> Spectrum:
         behavior=behavior_of(options),
         seed=options.seed,
         sample_rows=options.sample_rows,
+        **known_arguments(options),
     )
 
 
 def find_states(options: argparse.Namespace) -> StateComparison:
     return compare_states(
-        open_log(options),
+        checked_log(options),
         policies_of(options),
         options.estimator,
         baseline_of(options.baseline),
@@ -135,8 +147,18 @@ def find_states(options: argparse.Namespace) -> StateComparison:
     )
 
 
-def find_diagnosis(options: argparse.Namespace) -> Diagnosis:
-    return diagnose(open_log(options), policies_of(options), **judge_arguments(options))
+def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
+    """The trust panel; of a file whose roles or policies are not named yet, what its columns seem to be."""
+    try:
+        log = checked_log(options)
+    except Refused as error:
+        named = (options.action, options.reward) != ("action", "reward") or options.policy
+        if named or {"action", "reward"} <= {*error.columns}:
+            raise
+        return first_look(error, options)
+    if not options.policy and isinstance(log, Log) and not any(h.startswith("pi_") for h in log.columns):
+        return look_at_log(log, options)
+    return diagnose(log, policies_of(options), **judge_arguments(options))
 
 
 # --- commands that do more ---------------------------------------------------------------------------------------
@@ -148,8 +170,11 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.html is not None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
+    result: Comparison
     judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
-    if options.episodes:
+    if options.continuous:
+        result = compare_numbers(options, options.bootstrap)
+    elif options.episodes:
         from podium.episodes import compare as compare_recorded
 
         steps, policies, given = recorded(options)
@@ -157,7 +182,7 @@ def run_compare(options: argparse.Namespace) -> None:
         result = compare_recorded(steps, policies, **given, **judged)
     else:
         refuse_options(options, STEPS, "needs --episodes")
-        result = compare(open_log(options), policies_of(options), **judged)
+        result = compare(checked_log(options), policies_of(options), **judged)
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:
@@ -216,6 +241,7 @@ def run(options: argparse.Namespace) -> None:
         trust(path)
     if getattr(options, "out", None) == "":
         raise PodiumError("the name of the folder is empty", hint="write --out . for the current folder.")
+    check_commands(options)
     if options.run in COMMANDS:
         COMMANDS[options.run](options)
     else:

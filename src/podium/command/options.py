@@ -14,8 +14,10 @@ from podium.data.log import Log
 from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
-from podium.data.scan import ScannedLog, choose_engine, scan_log
-from podium.policies.specs import FORMS, file_of, load_object
+from podium.data.scan import ScannedLog, scan_log
+from podium.engines.choosing import choose_engine
+from podium.engines.fits import Question, gives_table, is_asked
+from podium.policies.specs import FORMS, check_models, file_of, is_recipe, load_object
 from podium.propensities.loggers import Loggers
 
 STEPS = ("bounds", "horizon", "gamma")
@@ -24,8 +26,9 @@ STEPS = ("bounds", "horizon", "gamma")
 def open_log(options: argparse.Namespace) -> Log | ScannedLog:
     if not options.log:
         raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
+    check_models(specs_of(options))
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
-    chosen = choose_engine(options.log, options.engine)
+    chosen = choose_engine(options.log, options.engine, options.action, question_of(options))
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
     if chosen == "duckdb":
         engine["progress"] = show_progress
@@ -40,6 +43,12 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         unit=options.unit,
         actions=split(options.actions) if options.actions is not None else (),
         text=options.text or (),
+        eligible=options.eligible,
+        ineligible=options.ineligible,
+        success=options.success,
+        drop_missing=options.drop_missing,
+        date_format=options.date_format,
+        sheet=options.sheet,
         **engine,
     )
 
@@ -49,9 +58,31 @@ def note_inputs(options: argparse.Namespace) -> None:
     with contextlib.suppress(PodiumError, OSError):  # a log that is not there is told of when it is opened
         for path in find_files(options.log, KINDS).files:
             note_input(path)
-    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
-    for spec in (*named, options.behavior or "", options.baseline):
+    for spec in (*specs_of(options), options.baseline, options.action_features or ""):
         note_input(file_of(spec))
+
+
+def question_of(options: argparse.Namespace) -> Question:
+    """What the options ask of the log, as far as it decides how much memory that takes."""
+    specs = [entry.partition("=")[2] for entry in options.policy or ()]
+    behavior = options.behavior or ""
+    return Question(
+        policies=len(specs) or 2,
+        tables=sum(map(gives_table, specs)),
+        actions=len(split(options.actions)) if options.actions is not None else 0,
+        sample_rows=options.sample_rows,
+        at_once=getattr(options, "normalize", "rows") == "states",
+        whole=bool(options.logged_by or options.eligible)
+        or behavior.partition(":")[0] == "estimate"
+        or any(map(is_recipe, specs)),
+        behavior=is_asked(behavior) or bool(options.logged_by),
+    )
+
+
+def specs_of(options: argparse.Namespace) -> list[str]:
+    """The SPEC of every policy that the options name."""
+    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
+    return [*named, options.behavior or ""]
 
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
@@ -59,12 +90,12 @@ def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
     return named_specs(options.policy, "--policy") if options.policy else None
 
 
-def named_specs(entries: Sequence[str], option: str) -> dict[str, str]:
+def named_specs(entries: Sequence[str], option: str, forms: str = FORMS) -> dict[str, str]:
     policies: dict[str, str] = {}
     for entry in entries:
         name, equals, spec = entry.partition("=")
         if not (name and equals and spec):
-            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {FORMS}.")
+            raise PodiumError(f"{option} {entry!r} is not NAME=SPEC", hint=f"a SPEC is one of {forms}.")
         if name in policies:
             raise PodiumError(f"the policy {name!r} is given twice", hint="give each policy a name of its own.")
         policies[name] = spec
@@ -100,7 +131,13 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 def method_arguments(options: argparse.Namespace) -> dict[str, Any]:
     names = ("normalize", "duplicates", "seed", "sample_rows")
-    return {name: getattr(options, name) for name in names}
+    return {name: getattr(options, name) for name in names} | known_arguments(options)
+
+
+def known_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """What is known of the actions, where something is: their features, their costs."""
+    given = {"action_features": options.action_features, "cost": options.cost}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def behavior_of(options: argparse.Namespace) -> Any:
@@ -127,7 +164,11 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
     """The episodes of a file of steps, the policies, and the options that belong to episodes."""
     from podium.episodes import read
 
-    refuse_options(options, ("propensity", "time", "unit", "text", "actions"), "has no meaning with --episodes")
+    unused = (
+        "propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost", "success",
+        "date_format", "sheet",
+    )  # fmt: skip
+    refuse_options(options, unused, "has no meaning with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given
@@ -136,4 +177,4 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
-            raise PodiumError(f"--{name} {why}", hint=f"see podium {options.run} --help.")
+            raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.comparison.state_columns import state_warnings
+from podium.comparison.weights import weight_warnings
 from podium.data.columns import Floats
-from podium.data.errors import PodiumError, count, show_value
+from podium.data.errors import PodiumError, count, listed, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.bootstrap import percentiles
+from podium.estimates.costs import all_net
 from podium.estimates.estimators import ESTIMATORS, Estimator
 from podium.estimates.evaluate import on_rows, value_table
 from podium.estimates.methods import Method, complete, prepare, prepare_all, run, sample_terms
@@ -32,6 +35,7 @@ from podium.estimates.results import MethodResult
 from podium.estimates.terms import RowTerms
 from podium.outputs.display import share
 from podium.policies import PolicySet
+from podium.policies.labels import folded
 from podium.verdicts.doubly_robust import NAME as EVERY_ROW
 from podium.verdicts.doubly_robust import judge_every_row, method_of
 from podium.verdicts.judge import JUDGES, by_terms, judge, pick_procedure
@@ -39,6 +43,7 @@ from podium.verdicts.judgement import Judgement
 from podium.verdicts.leaks import check_columns, silence_leaks
 from podium.verdicts.pairs import pair_indices
 from podium.verdicts.posterior import WHOLE_ROWS, policy_values
+from podium.verdicts.recipes import folds_of, recipe_pairs, recipes_in, refuse_posterior, widening, with_recipes
 from podium.verdicts.thin import rare_rewards
 from podium.verdicts.unseen_weight import unseen_errors
 
@@ -87,7 +92,7 @@ class Analysis:
     def units(self) -> float:
         """What turns a difference of the main method's scores into units of reward, whatever the normalisation."""
         estimator, log, proxies = self.main.estimator, self.rows.sample, self.rows.policies.proxies
-        factor = estimator.reward_units(log.n_actions, proxies)
+        factor = estimator.reward_units(self.rows.log.mean_choices, proxies)
         if self.options.normalize == "states" and estimator.is_score and not proxies:
             factor *= len(np.unique(log.state_codes[self.terms.rows])) / len(self.terms.rows)
         return factor
@@ -137,12 +142,26 @@ class Analysis:
         """What the procedure that was asked for, or the better of the two sources, says of every pair."""
         if self.options.verdicts is not None:
             found = self.judged(self.usual)
+        elif recipe_pairs(self.rows.policies).all():
+            found = self.held_out
         elif not self.two_sources:
             found = self.by_sample
         else:
             found = best_of(self._by_every_row, self.by_sample)
+        if recipes_in(self.rows.policies):
+            held_out = found if self.options.verdicts is not None else self.held_out
+            found = with_recipes(found, held_out, self.rows.policies, folds_of(self.rows.sample))
         needed = self.usual in (EVERY_ROW, *JUDGES) or self.main.estimator.uses_propensity
         return unbelieved(found) if needed and self.rows.contradiction else found
+
+    @property
+    def held_out(self) -> Judgement:
+        """What judges recipes: differences that are sums over rows, by DRE where propensities are known."""
+        return self._gated if self.every_row is None else self._by_every_row
+
+    @cached_property
+    def _gated(self) -> Judgement:
+        return self.judged("gated")
 
     @cached_property
     def by_sample(self) -> Judgement:
@@ -210,7 +229,8 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     (scoring,) = complete(rows, [prepare(rows, method, options)])
     others, unavailable = prepare_all(rows, [e for e in ESTIMATORS.values() if e != method], options)
     methods = [replace(scoring, paired=True), *others]
-    asked = EVERY_ROW in (usual, str(options.estimator).lower())
+    refuse_posterior(rows.policies, options.verdicts or str(options.estimator).lower())
+    asked = EVERY_ROW in (usual, str(options.estimator).lower()) or bool(recipes_in(rows.policies))
     extra = method_of(rows, options.seed) if asked or has_two_sources(rows) else None
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
@@ -222,13 +242,18 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
         options=options,
         main=main,
         terms=sample_terms(scoring, rows),
-        values=value_table(rows.policies.names, shown, by_name),
+        values=value_table(rows.policies.names, shown, all_net(by_name, rows)),
         unavailable=unavailable,
         usual=usual,
         obstacle=obstacle,
         every_row=None if extra is None else (extra, results[-1]),
-        notes=(*fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
-        warnings=(*cautions(main, rows.policies.names), *log_warnings(rows.sample), *rows.warnings),
+        notes=(*recipe_notes(rows), *fixed_shares(rows.sample), *thin_evidence(rows.sample, rows.policies)),
+        warnings=(
+            *cautions(main, rows.policies.names),
+            *log_warnings(rows.sample, len(rows)),
+            *rows.warnings,
+            *weight_warnings(rows),
+        ),
     )
 
 
@@ -264,6 +289,12 @@ def cautions(main: MethodResult, names: Sequence[str]) -> tuple[Fact, ...]:
     )
 
 
+def recipe_notes(rows: Rows) -> list[Fact]:
+    """That a recipe is judged, and how."""
+    names, folds = recipes_in(rows.policies), folds_of(rows.sample)
+    return [Fact("recipes", policies=listed(names), folds=folds, factor=widening(folds))] if names else []
+
+
 def fixed_shares(log: Log) -> list[Fact]:
     """That the whole behavior policy is known, where it takes each action with a fixed probability."""
     if not log.shares or log.behavior is None:
@@ -278,10 +309,11 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
     """What the log is too thin for."""
     kept = log.latest
     silent = [p.name for p in policies if not p.proxy and not np.any(p.logged[kept] > 0)]
-    unseen = log.n_actions - len(np.unique(log.action_codes))
+    possible = log.n_actions if log.eligible is None else int(log.eligible.any(axis=0).sum())
+    unseen = possible - len(np.unique(log.action_codes))
     facts = [Fact("policy never logged", policy=name) for name in silent]
     if unseen:
-        facts.append(Fact("actions never logged", actions=log.n_actions, unseen=unseen))
+        facts.append(Fact("actions never logged", actions=possible, unseen=unseen))
     if log.n_states < FEW_STATES:
         facts.append(Fact("few states", states=count(log.n_states, "state")))
     if 1 < log.n_states == len(kept) < len(log):
@@ -289,6 +321,17 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
     return facts
 
 
-def log_warnings(log: Log) -> tuple[Fact, ...]:
-    """What looks wrong with a log before any policy is asked."""
-    return (Fact("one state each", columns=", ".join(log.state_columns)),) if 1 < len(log) == log.n_states else ()
+def log_warnings(log: Log, of: int = 0) -> tuple[Fact, ...]:
+    """What looks wrong with a log, or with a sample of so many rows, before any policy is asked."""
+    return (*log.left_out, *state_warnings(log, of or len(log)), *similar_actions(log.action_space))
+
+
+def similar_actions(space: Sequence[Any]) -> list[Fact]:
+    """Actions that differ only by case or by spaces: the same one, perhaps, written in two ways."""
+    first: dict[str, str] = {}
+    found = []
+    for label in (x for x in space if isinstance(x, str)):
+        twin = first.setdefault(folded(label), label)
+        if twin != label:
+            found.append(Fact("similar actions", one=show_value(twin), other=show_value(label)))
+    return found

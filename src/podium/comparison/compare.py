@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.analysis import Analysis, analyze, log_warnings
+from podium.comparison.analysis import Analysis, analyze
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
 from podium.comparison.result import Basis, Comparison, Ranked, Settings
+from podium.comparison.state_columns import state_warnings
 from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact
@@ -22,16 +23,19 @@ from podium.data.scales import noise_of
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
-from podium.estimates.baselines import describe_baseline
+from podium.estimates.baselines import describe_baseline, learned
+from podium.estimates.costs import net
 from podium.estimates.estimators import LDE, Estimator, find_estimator
 from podium.estimates.options import Options
 from podium.estimates.results import TIE
 from podium.policies import same_policies
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.judgement import Judgement
+from podium.verdicts.known_costs import with_costs
 from podium.verdicts.looks import parse_look, spend
 from podium.verdicts.multiplicity import best_and_regret, claim, claim_jointly, rule_text, two_sided
 from podium.verdicts.pairs import pair_indices
+from podium.verdicts.recipes import recipes_in
 
 COMPARE = tuple(field.name for field in fields(Options))
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
@@ -56,6 +60,8 @@ def compare(
     seed: int = 0,
     sample_rows: int = SAMPLE_ROWS,
     look: str | tuple[int, int] | None = None,
+    action_features: Any = None,
+    cost: Any = None,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -85,6 +91,12 @@ def compare(
     look : which of the planned looks at a growing log this is: "3/16" or (3, 16) for the third of 16 equally spaced
         ones, "rows:3200" where looks go on until the log has 3,200 rows; claims and gates of all looks together then
         keep `level` (see `podium.verdicts.looks`)
+    action_features : one row per action (price, category, embedding): a path, a frame whose first column or whose
+        column `action` names the actions, or a dict from each action to its features; alike actions then inform each
+        other
+    cost : known costs, subtracted from every value exactly (added where lower is better): {"call": 2.5}, actions that
+        are not named cost 0; "column:price" for a column of the action features, for columns `price:<action>` of the
+        log, or for a column of the log that always holds the same cost of an action; a list of such texts adds them up
 
     Examples
     --------
@@ -95,7 +107,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows, look,
+        bootstrap, seed, sample_rows, look, action_features, cost,
     )  # fmt: skip
     return compare_with(log, policies, options)
 
@@ -105,7 +117,10 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     judges = str(options.estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
     method = LDE if options.estimator is None or judges else find_estimator(options.estimator, RANKERS)
     analysis = analyze(log, policies, method, options)
-    rows, judgement = analysis.rows, analysis.judgement.without_noise()
+    rows, costs = analysis.rows, analysis.rows.policies.costs
+    judgement = analysis.judgement.without_noise()
+    if costs is not None:
+        judgement = with_costs(judgement, costs.losses, same_rewards(rows))
     ranking = rank(analysis, judgement, str(options.estimator).lower() if judges else None)
     sign = -1.0 if options.lower_is_better else 1.0
     order, ranks = rank_scores((sign * ranking.centred).tolist(), ranking.tie)
@@ -124,7 +139,7 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
         policies=ranked,
         pairs=pairs,
         unavailable=unavailable,
-        warnings=(*analysis.alarms, *quarrels(pairs), *analysis.warnings),
+        warnings=(*analysis.alarms, *quarrels(pairs), *costs_alone(judgement), *analysis.warnings),
         basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
     )
 
@@ -146,9 +161,11 @@ def rank(analysis: Analysis, judgement: Judgement, asked: str | None) -> Scores:
     by = asked or (procedure if analysis.options.estimator is None and procedure in RANKERS else main.estimator.name)
     if by == "posterior" and (why := why_no_posterior(rows.sample, rows.policies)):
         raise PodiumError(f"the posterior cannot rank: {why}", hint="use estimator='gated', or leave it out.")
+    main = net(main, rows.policies, rows.log.mean_choices)
+    losses = 0.0 if rows.policies.costs is None else rows.policies.costs.losses
     found = Scores(by, main.values, main.centred, TIE * main.scale, analysis.values)
     for name in (n for n in RANKERS if n in (procedure, by)):
-        own = judgement.values if name == procedure else analysis.judged(name).values
+        own = judgement.values if name == procedure else analysis.judged(name).values - losses
         places = enumerate(rows.policies.names)
         found = replace(found, values={p: {name: float(own[k]), **found.values[p]} for k, p in places})
         if name == by:
@@ -166,6 +183,7 @@ def ranked_policies(
     options: Options,
 ) -> tuple[Ranked, ...]:
     """The policies, best first, with the ranks that the claims leave possible."""
+    costs = None if rows.policies.costs is None else rows.policies.costs.means
     names, same = rows.policies.names, same_policies(rows.policies, rows.sample.n_actions)
     p_best, regret = best_and_regret(judgement, -1.0 if options.lower_is_better else 1.0, options.seed, same)
     claims = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in pairs if p.verdict != "cannot tell"]
@@ -180,6 +198,7 @@ def ranked_policies(
             p_best=float(p_best[k]) if np.isfinite(p_best[k]) else None,
             regret=float(regret[k]) if np.isfinite(regret[k]) else None,
             estimates=ranking.values[names[k]],
+            cost=None if costs is None else float(costs[k]),
         )
         for place, k in enumerate(order)
     )
@@ -188,7 +207,7 @@ def ranked_policies(
 def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settings:
     """How a comparison was made."""
     rows, options = analysis.rows, analysis.options
-    notes = [*judgement.notes, *analysis.notes, *sources(analysis, judgement)]
+    notes = [*judgement.notes, *analysis.notes, *sources(analysis, judgement), *known_facts(analysis, judgement)]
     if analysis.obstacle:
         notes.append(Fact("procedure", procedure=judgement.procedure, why=analysis.obstacle))
     look = None if options.look is None else parse_look(options.look, len(rows))
@@ -213,7 +232,36 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         notes=tuple(notes),
         look=options.look,
         look_level=None if look is None else 1 - spend(look, options.level),
+        costs=None if rows.policies.costs is None else rows.policies.costs.to_dict(),
+        action_features=None if rows.sample.action_features is None else rows.sample.action_features.names,
+        recipes=recipes_in(rows.policies) or None,
     )
+
+
+def known_facts(analysis: Analysis, judgement: Judgement) -> list[Fact]:
+    """What the header says of known costs, and of features of the actions."""
+    costs, features = analysis.rows.policies.costs, analysis.rows.sample.action_features
+    facts = [] if costs is None else [costs.note()]
+    if features is None:
+        return facts
+    learns = analysis.every_row is not None or learned(analysis.options.baseline)
+    if judgement.procedure != "posterior" and learns:
+        facts.append(Fact("action features", columns=features.described()))
+    elif judgement.procedure != "posterior":
+        why = f"the {judgement.procedure} procedure has no model of the actions"
+        facts.append(Fact("action features unused", columns=features.described(), why=why))
+    ignored = [Fact("action features ignored", columns=", ".join(features.ignored))] if features.ignored else []
+    return [*facts, *ignored]
+
+
+def same_rewards(rows: Rows) -> bool:
+    """Whether every row of the log has the same reward."""
+    facts = rows.source.facts()
+    return facts.low == facts.high
+
+
+def costs_alone(judgement: Judgement) -> list[Fact]:
+    return [Fact("costs alone")] if judgement.certain.any() else []
 
 
 def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
@@ -232,7 +280,7 @@ def retold(result: Comparison, notes: Sequence[str], log: Log) -> Comparison:
 
     There every state is new, which is no sign of a mistake.
     """
-    usual = log_warnings(log)
+    usual = state_warnings(log, len(log))
     settings = replace(result.settings, notes=(*notes, *result.settings.notes))
     return replace(result, settings=settings, warnings=tuple(w for w in result.warnings if w not in usual))
 
@@ -331,6 +379,9 @@ def quarrels(pairs: Sequence[Pair]) -> tuple[Fact, ...]:
 def add_bootstrap(pairs: tuple[Pair, ...], analysis: Analysis) -> tuple[Pair, ...]:
     """The pairs with percentile bootstrap intervals beside them."""
     low, high = analysis.resampled()
+    if (costs := analysis.rows.policies.costs) is not None:
+        known = costs.losses[None, :] - costs.losses[:, None]
+        low, high = low + known, high + known
     place = {name: k for k, name in enumerate(analysis.rows.policies.names)}
     where = [(place[p.a], place[p.b]) for p in pairs]
     return tuple(

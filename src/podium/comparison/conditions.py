@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, close_to
 from podium.data.facts import Fact
 from podium.outputs.display import number, percent
 
 HOLDS, OPEN, OPPOSITE = 0, 3, 4
 NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
+NEAR = 0.8  # how alike names must be: a margin that cannot be read is not part of a name
 HINT = 'write --gate "new > current", or with a margin that does no harm: "new > current - 0.02".'
 
 
@@ -90,8 +91,21 @@ def parse_gate(text: str, names: Sequence[str]) -> Condition:
             return checked(Condition(better, other, float(margin[2] + margin[3])))
     known = ", ".join(names)
     raise PodiumError(
-        f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are {known}", hint=HINT
+        f"the gate {text!r} is not of the form A > B or A > B - margin; the policies are {known}",
+        hint=corrected(text, names) + HINT,
     )
+
+
+def corrected(text: str, names: Sequence[str]) -> str:
+    """The beginning of a hint: the gate with the names that were probably meant; nothing where none is near."""
+    parted = re.fullmatch(rf"\s*(.*?)\s*>\s*(.*?)\s*(?:([+-])\s*({NUMBER}))?\s*", text)
+    if parted is None:
+        return ""
+    better, other = (side if side in names else close_to(side, names, NEAR) for side in (parted[1], parted[2]))
+    if better is None or other is None or better == other:
+        return ""
+    margin = f" {parted[3]} {parted[4]}" if parted[3] else ""
+    return f'did you mean "{better} > {other}{margin}"? '
 
 
 def named(text: str, names: Sequence[str]) -> str | None:

@@ -43,7 +43,9 @@ class RowShares:
         """Weights are pi/p where propensities are known, else pi."""
         estimator = LDE if part.log.propensities is None else DRE
         every = np.arange(len(part.rows))
-        terms = build_terms(part.log, part.policies, estimator, every, constant(mean, len(every)), shared=mean)
+        scales = (part.log.choices, None) if estimator is LDE and part.log.eligible is not None else (None, None)
+        fitted = constant(mean, len(every))
+        terms = build_terms(part.log, part.policies, estimator, every, fitted, shared=mean, scales=scales)
         carried = np.abs(terms.matrix())
         return cls(WeightSums.of(terms), carried.sum(axis=0), carried.max(axis=0))
 
@@ -77,7 +79,8 @@ def cover(rows: Rows) -> list[Coverage]:
 
 
 def mass_on_logged(log: Log, policy: PolicyRows) -> float:
-    """Average over rows of the probability of the actions that were logged in the row's state."""
-    kept = log.latest  # one row per (state, action)
-    mass = group_sums(log.state_codes[kept], policy.logged[kept], log.n_states)
-    return float((mass if policy.proxy else np.minimum(mass, 1.0))[log.state_codes].mean())
+    """Average over rows of the probability of the actions that were logged in the row's state, among its eligible
+    actions."""
+    kept, codes = log.latest, log.context_codes  # one row per (state, action)
+    mass = group_sums(codes[kept], policy.logged[kept], int(codes.max()) + 1)
+    return float((mass if policy.proxy else np.minimum(mass, 1.0))[codes].mean())

@@ -16,9 +16,11 @@ from podium.comparison.pair import Interval, interval_text
 from podium.comparison.result import Comparison
 from podium.comparison.scores import score
 from podium.comparison.spectrum import spectrum_of
+from podium.comparison.weights import weight_warnings
 from podium.data.errors import count
 from podium.data.facts import Fact, fact_dict
 from podium.data.log import Log
+from podium.data.nested import grouped
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows, check_log
 from podium.estimates.estimators import ESTIMATORS
@@ -123,7 +125,7 @@ class Diagnosis(Shown):
         rows = [
             ["rows", f"{len(log):,}", "logged interactions"],
             ["distinct", f"{log.distinct:,}", "of a repeated (state, action) LDE and DiM keep one row"],
-            ["states", f"{log.n_states:,}", f"from {', '.join(log.state_columns)}"],
+            ["states", f"{log.n_states:,}", f"from {', '.join(grouped(list(log.state_columns)))}"],
             ["rows per state", number(len(log) / states, 2), f"{single} of states have one row"],
             ["actions", f"{log.n_actions:,}", f"{count(d['unseen_actions'], 'action')} never logged"],
             ["reward", number(d["reward_mean"]), f"mean; from {number(d['reward_low'])} to {number(d['reward_high'])}"],
@@ -241,7 +243,7 @@ def warnings_of(rows: Rows) -> tuple[Fact | str, ...]:
     """What looks wrong with a log that was not compared; columns seem unbalanced where propensities are wrong."""
     log = rows.sample
     columns = () if rows.contradiction else column_warnings(check_columns(log), log)
-    return (*columns, *log_warnings(log), *rows.warnings)
+    return (*columns, *log_warnings(log, len(rows)), *rows.warnings, *weight_warnings(rows))
 
 
 def diagnose_comparison(result: Comparison, among: Sequence[str] | None = None) -> Diagnosis:

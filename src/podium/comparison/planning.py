@@ -26,11 +26,12 @@ from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scales import unit_of
 from podium.data.scan import ScannedLog
 from podium.outputs.display import Block, Shown, Table, label_json, label_text, number, share
 from podium.policies import PolicySet
+from podium.propensities.preferences import fitted_weights, shares_over
 from podium.verdicts.evidence import gather
 from podium.verdicts.growth import falling_rates
 from podium.verdicts.judge import as_judged
@@ -135,7 +136,7 @@ class Plan(Shown):
     def blocks(self, width: int) -> list[Block]:
         aim = f"To detect a difference of {self.difference:g} in reward, by {self.settings.verdicts}"
         more = [self.log_more_table()] if self.log_more else []
-        head = [repr(self.log), describe_states(self.log), aim]
+        head = [repr(self.log), *describe_columns(self.log), aim]
         return [head, self.pairs_table(), *more, *([note] for note in self.notes)]
 
 
@@ -232,11 +233,13 @@ def what_to_log(log: Log, policies: PolicySet, undecided: Sequence[tuple[int, in
     if not undecided or not all(p.has_full for p in policies):
         return ()
     share = np.bincount(log.action_codes, minlength=log.n_actions) / len(log)
-    behavior = (
-        log.behavior
-        if log.behavior is not None
-        else np.broadcast_to(np.maximum(share, 1 / (2 * len(log))), (len(log), log.n_actions))
-    )
+    least = np.maximum(share, 1 / (2 * len(log)))
+    if log.behavior is not None:
+        behavior = log.behavior
+    elif log.eligible is not None:
+        behavior = shares_over(fitted_weights(len(log) * least, log.eligible), log.eligible)
+    else:
+        behavior = np.broadcast_to(least, (len(log), log.n_actions))
     full = [p.full(log.n_actions) for p in policies]
     wanted, carried = np.zeros(log.n_actions), np.zeros((len(log), log.n_actions))
     for i, j in undecided:

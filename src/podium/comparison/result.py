@@ -12,12 +12,12 @@ from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.comparison.pair import Pair, decided, ends, interval_text
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
-from podium.data.errors import PodiumError, count
+from podium.data.errors import PodiumError, count, meant
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import keep_fields
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
@@ -72,9 +72,16 @@ class Ranked:
     p_best: float | None  # None where nothing is known
     regret: float | None  # expected loss of choosing it rather than the best
     estimates: Mapping[str, float | None]
+    cost: float | None = None  # its mean cost, where costs are known
 
     def __post_init__(self) -> None:
         keep_fields(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        known = {} if self.cost is None else {"cost": self.cost}
+        return {name: value for name, value in vars(self).items() if name != "cost"} | {
+            "estimates": dict(self.estimates), **known
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,9 @@ class Settings:
     bandwidth: tuple[float, ...] | None = None
     look: str | None = None  # which of the planned looks this is
     look_level: float | None = None  # the level of claims at this look
+    costs: Mapping[str, Any] | None = None  # what actions cost, where that is known
+    action_features: tuple[str, ...] | None = None  # columns that describe the actions
+    recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -185,7 +195,9 @@ class Comparison(Shown):
             return self._by_name[a, b]
         if (b, a) in self._by_name:
             return self._by_name[b, a].reversed()
-        raise PodiumError(f"no pair {a!r} against {b!r}", hint="the policies are " + ", ".join(self.ranking) + ".")
+        unknown = next((name for name in (a, b) if name not in self.ranking), "")
+        hint = meant(unknown, self.ranking) + "the policies are " + ", ".join(self.ranking) + "."
+        raise PodiumError(f"no pair {a!r} against {b!r}", hint=hint)
 
     @checked(condition=text)
     def gate(self, condition: str) -> GateAnswer:
@@ -208,7 +220,7 @@ class Comparison(Shown):
     @cached_property
     def hidden_causes(self) -> Mapping[tuple[str, str], Withstood]:
         """Each pair (a, b) with a claim -> how strong a cause that is not in the log must be to undo it."""
-        claims = [p for p in self.pairs if p.verdict != "cannot tell"]
+        claims = [p for p in self.pairs if p.verdict != "cannot tell" and p.std_error]  # others rest on no reward
         won = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in claims]
         s = self.settings
         found = claims_withstand(self.basis.sample, self.basis.policies, won, s.level, s.lower_is_better)
@@ -250,7 +262,7 @@ class Comparison(Shown):
             "podium": VERSION,
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
-            "policies": [{**vars(p), "estimates": dict(p.estimates)} for p in self.policies],
+            "policies": [p.to_dict() for p in self.policies],
             "pairs": pairs,
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
@@ -272,7 +284,7 @@ class Comparison(Shown):
         by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
         lines = [
             repr(self.log),
-            describe_states(self.log),
+            *describe_columns(self.log),
             f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
             f"Verdicts: {s.verdicts} at level {s.level:g}; {s.multiplicity}",
             f"Assumes that {s.assumes}",
@@ -300,7 +312,12 @@ class Comparison(Shown):
         ]
         notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         columns = ["rank", "policy", *methods, "P(best)"]
-        return Table("Ranking (scores by method)", columns, rows, align="rl" + "r" * (len(methods) + 1), notes=notes)
+        title = "Ranking (scores by method)"
+        if self.settings.costs is not None:
+            title = f"Ranking (scores by method, {'plus' if self.settings.lower_is_better else 'less'} cost)"
+            columns.append("cost")
+            rows = [[*row, number(p.cost)] for row, p in zip(rows, self.policies, strict=True)]
+        return Table(title, columns, rows, align="rl" + "r" * (len(columns) - 2), notes=notes)
 
     def pairs_table(self, every: bool = False) -> Table:
         shown = list(self.pairs)

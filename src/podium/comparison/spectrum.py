@@ -17,12 +17,13 @@ from podium.data.facts import Fact
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import check_baseline, describe_baseline
+from podium.estimates.costs import all_net
 from podium.estimates.estimators import Estimator, find_estimators
-from podium.estimates.evaluate import on_rows
+from podium.estimates.evaluate import known_settings, on_rows
 from podium.estimates.methods import run_methods
 from podium.estimates.options import Options
 from podium.estimates.results import TIE, MethodResult
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTINGS = ("none", "pi", "shrunk", "self-normalised", "pi/p")  # from the model alone to the full ratio
-SPECTRUM = ("level", "unit", "lower_is_better", "behavior", "actions", "seed", "sample_rows")
+SPECTRUM = ("level", "unit", "lower_is_better", "behavior", "actions", "seed", "sample_rows", "action_features", "cost")
 CELL, LEFT = 19, 34  # columns of a terminal for a policy, and for what names a method
 
 
@@ -206,7 +207,8 @@ class Spectrum(Shown):
         return notes
 
     def blocks(self, width: int) -> list[Block]:
-        head = [repr(self.log), describe_states(self.log), *(f"Warning: {w}" for w in self.warnings)]
+        known = self.settings.get("notes", ()) if "costs" in self.settings else ()
+        head = [repr(self.log), *describe_columns(self.log), *known, *(f"Warning: {w}" for w in self.warnings)]
         return [head, *self.tables(max(1, (width - LEFT) // CELL))]
 
     def plot(self, **options: Any) -> Figure:
@@ -235,8 +237,8 @@ def spectrum(
     baselines : for the methods that use one, in the order of the map; a baseline that a log does not allow is named
         with the reason
     estimators : names of methods; "all" for the whole family
-    options : `level` (of the intervals of values), `unit`, `lower_is_better`, `behavior`, `actions`, `seed` and
-        `sample_rows` of `podium.compare`
+    options : `level` (of the intervals of values), `unit`, `lower_is_better`, `behavior`, `actions`, `seed`,
+        `sample_rows`, `action_features` and `cost` of `podium.compare`
 
     Examples
     --------
@@ -260,6 +262,7 @@ def spectrum(
         "lower_is_better": asked.lower_is_better,
         "unit": rows.log.header("unit") if rows.sample.units is not None else None,
         "seed": asked.seed,
+        **known_settings(rows),
     }
     return Spectrum(rows.log, rows.policies.names, places, missing, settings, rows.warnings)
 
@@ -287,7 +290,7 @@ def chart(
         except (Unavailable, BaselineRefused) as error:  # such as policies that are known only at the logged actions
             missing += [Missing(e.name, label, error.message) for e in some]
             continue
-        row = [place_of(label, r, rows.policies.names, options) for r in results.values()]
+        row = [place_of(label, r, rows.policies.names, options) for r in all_net(results, rows).values()]
         places += sorted(row, key=lambda p: WEIGHTINGS.index(p.weighting))
         missing += [Missing(name, label, reason) for name, reason in reasons.items()]
     modelled = any(p.weighting == "none" for p in places)  # then nobody asks for the mean as a model

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from podium.data.arguments import checked, numbers, real
-from podium.data.columns import Floats, group_sums, to_array
+from podium.data.columns import Codes, Floats, group_sums, to_array
 from podium.data.errors import PodiumError
 from podium.data.frames import apart, columns_to_frame
 from podium.data.log import Log
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
+from podium.engines.rows import Rows
 from podium.estimates.baselines import describe_baseline
 from podium.estimates.estimators import Estimator, find_estimator
-from podium.estimates.evaluate import rows_of
+from podium.estimates.evaluate import known_settings, rows_of
 from podium.estimates.methods import prepare
 from podium.estimates.moments import GroupSums
 from podium.estimates.options import Options
@@ -30,7 +31,10 @@ from podium.verdicts.pairs import pair_indices
 from podium.version import VERSION
 
 SHOWN = 20
-STATES = ("normalize", "duplicates", "lower_is_better", "behavior", "actions", "seed", "sample_rows")
+STATES = (
+    "normalize", "duplicates", "lower_is_better", "behavior", "actions", "seed", "sample_rows", "action_features",
+    "cost",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,8 +128,9 @@ class StateComparison(Shown):
     def blocks(self, width: int) -> list[Block]:
         head = [
             repr(self.log),
-            describe_states(self.log),
+            *describe_columns(self.log),
             f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
+            *self.settings.get("notes", ()),
         ]
         if self.sample is not None:
             head.append(f"From a random sample of {self.sample:,} of the {len(self.log):,} rows")
@@ -155,7 +160,8 @@ def compare_states(
         to K values; then `share_below_minus_delta` is the share of (state, pair) whose product of estimated and
         true difference is <= -delta (Theorem 3's misprediction; for delta = 0, whose product is negative)
     delta : the misprediction threshold
-    options : `normalize`, `duplicates`, `lower_is_better`, `behavior`, `actions`, `seed`, `sample_rows` of `compare`
+    options : `normalize`, `duplicates`, `lower_is_better`, `behavior`, `actions`, `seed`, `sample_rows`,
+        `action_features` and `cost` of `compare`
 
     Examples
     --------
@@ -178,6 +184,7 @@ def compare_states(
     # Row terms carry the weights of an average over rows (1) or states (n / S per state).
     whole = asked.normalize == "rows"
     corrections = sums.sums / (sums.sizes[:, None] if whole else len(states) / sample.n_states)
+    corrections -= costs_of_states(rows, terms.rows) / method.reward_units(sample.mean_choices)
     left, right = pair_indices(len(names))
     gaps = gaps_of(corrections, left, right, TIE)
     mispredicted = None
@@ -195,6 +202,7 @@ def compare_states(
         "lower_is_better": asked.lower_is_better,
         "engine": sample.engine,
         "seed": asked.seed,
+        **known_settings(rows),
     }
     return StateComparison(
         log=rows.log,
@@ -210,6 +218,16 @@ def compare_states(
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
     )
+
+
+def costs_of_states(rows: Rows, kept: Codes) -> Floats | float:
+    """(S, K) what every policy's value in a state loses by known costs, over the rows that are kept; 0 without any."""
+    costs, sample = rows.policies.costs, rows.sample
+    if costs is None:
+        return 0.0
+    lost = costs.sign * costs.of_rows(sample, rows.policies)[kept]
+    sums = GroupSums.of(lost, sample.state_codes[kept], sample.n_states)
+    return np.asarray(sums.sums / sums.sizes[:, None])
 
 
 def gaps_of(corrections: Floats, i: Any, j: Any, tie: float) -> Floats:

@@ -14,15 +14,31 @@ the kernel, as in other libraries: with one, DRE, SNDR and DirectModel aim at th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from podium.comparison.result import Comparison
 from podium.continuous.kernels import KERNELS
 from podium.continuous.log import METHODS, ContinuousLog
-from podium.data.arguments import one_of
+from podium.data.arguments import checked, one_of, texts
+from podium.data.arguments import path as at_path
+from podium.data.tables import open_table
 from podium.estimates.evaluate import Estimates
 
-__all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate"]
+__all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate", "read_log"]
+
+
+@checked(path=at_path, text=texts)
+def read_log(path: str | Path, *, text: Sequence[str] = (), **roles: Any) -> ContinuousLog:
+    """Read a log whose actions are numbers from a CSV, Parquet or JSON lines file.
+
+    Parameters
+    ----------
+    path, text : as in `podium.read_log`
+    roles : `state`, `action`, `reward`, `propensity`, `time` and `unit` as in `podium.read_log`; the propensity is the
+        density with which the logged action was drawn, and may also be called "density"
+    """
+    return ContinuousLog.from_columns(open_table(path, text).columns, **roles)
 
 
 def check_log(log: Any) -> ContinuousLog:
@@ -37,8 +53,9 @@ def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = No
     Parameters
     ----------
     log : a `ContinuousLog`
-    policies : name -> a number or a point, an array of chosen actions, a function of the states, or an object with
-        predict; "logged" is what the logger itself does
+    policies : name -> a number or a point, an array of chosen actions, a function of the states, an object with
+        predict, or a SPEC: "column:NAME", "constant:2.5", "sql:EXPRESSION", "package.module:object"; "logged" is what
+        the logger itself does
     estimator : what ranks; DRE where densities are known, else LDE
     options : `baseline` ("mean", a number, "linear", an object with fit/predict, v(states) or q(states, actions)),
         `kernel`, `bandwidth`, and those of `podium.compare` other than `behavior` and `actions`

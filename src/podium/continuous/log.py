@@ -13,12 +13,19 @@ from podium.comparison.compare import compare, retold
 from podium.comparison.result import Comparison
 from podium.continuous.baselines import baseline_at
 from podium.continuous.kernels import KERNELS, rule_of_thumb
-from podium.data.arguments import SEED, attribute, checked, choice, refuse_class, text
-from podium.data.columns import Floats, numbers_column, to_array
+from podium.continuous.specs import read_spec
+from podium.data.arguments import SEED, attribute, checked, choice, mapping, refuse_class, text
+from podium.data.arrays import odd_values, refuse_odd
+from podium.data.columns import Column, Floats, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
-from podium.data.log import LARGEST, SMALLEST, Log
+from podium.data.frames import frame_to_columns, named_arrays
+from podium.data.log import LARGEST, Log
 from podium.data.owned import Own, owned
+from podium.data.probabilities import SMALLEST
+from podium.data.prose import without_prose
+from podium.data.roles import ROLE_RULES, assign_roles
+from podium.data.states import states_given
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
@@ -41,6 +48,8 @@ class ContinuousLog(Own):
     rewards : (N,) numbers
     densities : (N,) the density p_n > 0 with which the logged action was drawn, if known; it may exceed 1
     units : (N,) labels: rows of one unit depend on each other
+    times : (N,) numbers or dates
+    columns, names, left_out : as in `podium.Log`
 
     Examples
     --------
@@ -54,38 +63,53 @@ class ContinuousLog(Own):
     rewards: Floats
     densities: Floats | None = None
     units: Any = None
+    times: Any = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[Fact, ...] = ()
     log: Log = field(init=False)  # the same rows, with actions as labels
 
     if TYPE_CHECKING:  # anything that reads as a column is welcome; the fields hold what was read
 
         def __init__(
-            self, states: Any, actions: Any, rewards: Any, densities: Any = None, units: Any = None
+            self,
+            states: Any,
+            actions: Any,
+            rewards: Any,
+            densities: Any = None,
+            units: Any = None,
+            times: Any = None,
+            **details: Any,
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        mapping("names", self.names)
         array = to_array(self.actions)
         hint = "an action is a finite number, or a row of them; labels belong to podium.Log."
+        what, densities = self._called("action", "the actions"), self._called("propensity", "the densities")
         if array.ndim not in (1, 2) or array.dtype.kind not in "iufO" or not array.size:
             raise PodiumError(f"actions must be numbers; their shape is {array.shape}", hint=hint)
         columns = array[:, None] if array.ndim == 1 else array
-        cells = [numbers_column(c, "the actions", hint) for c in columns.T]
+        cells = [numbers_column(c, what, hint) for c in columns.T]
         for c in cells:
             rule = f"must lie within -{LARGEST:g} and {LARGEST:g}"
-            refuse_rows("the actions", rule, np.abs(c) > LARGEST, c, "give the actions in a larger unit.")
+            refuse_rows(what, rule, np.abs(c) > LARGEST, c, "give the actions in a larger unit.")
         object.__setattr__(self, "actions", owned(np.column_stack(cells)))
         if self.densities is not None:
-            p = numbers_column(self.densities, "the densities", "a density is a number above 0.")
-            refuse_rows("the densities", f"must be at least {SMALLEST:g}", p < SMALLEST, p, "leave such rows out.")
+            p = numbers_column(self.densities, densities, "a density is a number above 0.")
+            refuse_rows(densities, f"must be at least {SMALLEST:g}", p < SMALLEST, p, "leave such rows out.")
             object.__setattr__(self, "densities", owned(p))
         labels = np.unique(self.actions, axis=0, return_inverse=True)[1].ravel()
-        log = Log(self.states, labels, self.rewards, units=self.units)
+        given = {name: getattr(self, name) for name in ("units", "times", "columns", "names", "left_out")}
+        log = Log(vars(self)["states"], labels, self.rewards, **given)
         if self.densities is not None and len(self.densities) != len(log):
             raise PodiumError(
                 f"there are {count(len(log), 'row')} and {len(self.densities):,} densities",
                 hint="every column describes the same rows, in the same order.",
             )
         object.__setattr__(log, "logged_by", "no densities" if self.densities is None else "densities")
-        kept = {"log": log, "states": log.states, "rewards": log.rewards, "units": log.units}
+        kept = {"log": log, "states": log.states, "rewards": log.rewards, "units": log.units, "times": log.times}
+        kept |= {"columns": log.columns, "names": log.names}
         for name, value in kept.items():
             object.__setattr__(self, name, value)
 
@@ -96,12 +120,56 @@ class ContinuousLog(Own):
         known = "no densities" if self.densities is None else "densities"
         return f"ContinuousLog: {count(len(self), 'row')}, {count(self.actions.shape[1], 'coordinate')}, {known}"
 
+    def _called(self, role: str, otherwise: str) -> str:
+        """The column that plays a role, as messages name it."""
+        return f"column {self.names[role]!r}" if role in self.names else otherwise
+
+    @classmethod
+    def from_frame(cls, frame: Any, **roles: Any) -> ContinuousLog:
+        """A log from a pandas, polars or Spark frame, an arrow table, a DuckDB relation or a dict of columns."""
+        return cls.from_columns(frame_to_columns(frame), **roles)
+
+    @classmethod
+    @checked(**{role: rule for role, rule in ROLE_RULES.items() if role != "eligible"})
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        *,
+        state: str | Sequence[str] | None = None,
+        action: str = "action",
+        reward: str = "reward",
+        propensity: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+    ) -> ContinuousLog:
+        """A log from named columns: `action`, `reward`, `propensity` or `density`, `time`; the rest is state."""
+        arrays = named_arrays(mapping("columns", columns))
+        if propensity is None and "density" in arrays and "propensity" not in arrays:
+            as_state = [state] if isinstance(state, str) else state or ()
+            propensity = None if "density" in as_state or "density" in (action, reward, time, unit) else "density"
+        roles = without_prose(assign_roles(arrays, state, action, reward, propensity, time, unit), arrays)
+        refuse_odd(odd_values({name: arrays[name] for name in roles.columns}), roles)
+        of = {role: arrays[header] for role, header in roles.names.items()}
+        return cls(
+            states=states_given(arrays, list(roles.states), None),
+            actions=of["action"],
+            rewards=of["reward"],
+            densities=of.get("propensity"),
+            units=of.get("unit"),
+            times=of.get("time"),
+            columns=arrays,
+            names=roles.names,
+            left_out=roles.left_out,
+        )
+
     # --- policies ------------------------------------------------------------------------------------------------
 
     @checked(name=text)
     def chosen(self, name: str, policy: Any) -> Floats:
         """(N, d) what a policy would have done."""
         refuse_class(f"policy {name!r}", policy)
+        if isinstance(policy, str):
+            policy = read_spec(name, policy, self.log)
         answer, predict = policy, attribute(f"policy {name!r}", policy, "predict")
         if predict is not None:
             answer = call(name, predict, self.log.states)

@@ -78,6 +78,14 @@ def texts(name: str, value: Any) -> Any:
     raise refused(name, "a list of texts", value, f"give {name} as a list such as ['a', 'b'].")
 
 
+def label(name: str, value: Any) -> Any:
+    """One value of a column: as it was given."""
+    huge = isinstance(value, int) and abs(value) >= 1 << 64
+    if huge or not isinstance(value, str | bool | int | float | np.bool_ | np.number):
+        raise refused(name, "a text or a number", value, f"give {name} as it stands in the column.")
+    return value
+
+
 def path(name: str, value: Any) -> Any:
     if not isinstance(value, str | os.PathLike):
         raise refused(name, "the path of a file", value, f"give {name} as a text such as 'log.csv'.")

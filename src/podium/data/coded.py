@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Column, Floats, combine_codes, factorize, first_rows, is_unequal, plain
+from podium.data.eligible import set_codes
 from podium.data.errors import PodiumError, shown
 from podium.data.owned import sealed
 
@@ -26,6 +27,7 @@ class CodedRows:
     units: Column | None
     state_columns: Mapping[str, Column]
     action_codes: Codes
+    eligible: Any
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -33,6 +35,18 @@ class CodedRows:
     @property
     def n_actions(self) -> int:
         return len(self.action_space)
+
+    @cached_property
+    def choices(self) -> Floats:
+        """(N,) how many actions were possible in each row."""
+        if self.eligible is None:
+            return sealed(np.full(len(self), float(self.n_actions)))
+        return sealed(self.eligible.sum(axis=1).astype(np.float64))
+
+    @cached_property
+    def mean_choices(self) -> float:
+        """How many actions were possible in a row, on average."""
+        return float(self.n_actions) if self.eligible is None else float(self.choices.mean())
 
     @cached_property
     def state_codes(self) -> Codes:
@@ -58,15 +72,23 @@ class CodedRows:
         return [tuple(plain(x) for x in row) for row in zip(*values, strict=True)]
 
     @cached_property
+    def context_codes(self) -> Codes:
+        """(N,) which state each row is in, and with which eligible actions: rows of one context face one choice."""
+        if self.eligible is None:
+            return self.state_codes
+        sets = set_codes(self.eligible)
+        return sealed(combine_codes([(self.state_codes, self.n_states), (sets, int(sets.max(initial=-1)) + 1)]))
+
+    @cached_property
     def cell_codes(self) -> Codes:
-        """(N,) which (state, action) each row is."""
-        return sealed(self.state_codes * np.int64(self.n_actions) + self.action_codes)
+        """(N,) which (state, action) each row is; other eligible actions make another one."""
+        return sealed(self.context_codes * np.int64(self.n_actions) + self.action_codes)
 
     @cached_property
     def overwritten_by(self) -> Codes:
         """(N,) the most recent row of the same (state, action): a row's own number where it is that row."""
         order = np.arange(len(self)) if self.times is None else np.argsort(factorize(self.times)[0], kind="stable")
-        cells, size = self.cell_codes, self.n_states * self.n_actions
+        cells, size = self.cell_codes, (int(self.context_codes.max(initial=-1)) + 1) * self.n_actions
         if size > 8 * len(self) + 1024:
             cells, distinct = factorize(cells)
             size = len(distinct)
@@ -96,6 +118,7 @@ class CodedRows:
         parts: dict[str, Column | None] = {f"state {name}": column for name, column in self.state_columns.items()}
         parts |= {"action": self.actions, "reward": self.rewards, "propensity": self.propensities}
         parts |= {"time": self.times, "unit": self.units, "behavior": self.behavior}
+        parts |= {"eligible": self.eligible}
         for name, column in parts.items():
             if column is not None:
                 found.update(f"\n{name} {column.dtype.kind} {column.shape}\n".encode("utf-8", "backslashreplace"))

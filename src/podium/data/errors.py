@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +54,17 @@ class BaselineRefused(PodiumError):
 class BadRows(PodiumError):
     """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
 
-    def __init__(self, what: str, rule: str, row: int, value: str, rows: int, hint: str) -> None:
-        super().__init__(f"{what} {rule}; row {row} holds {value} ({count(rows, 'row')})", hint=hint)
-        self.what, self.rule, self.row, self.value, self.rows = what, rule, row, value, rows
+    def __init__(self, what: str, rule: str, row: int, value: str, rows: int, hint: str, line: int = 0) -> None:
+        place = f"row {row} (line {line})" if line else f"row {row}"
+        super().__init__(f"{what} {rule}; {place} holds {value} ({count(rows, 'row')})", hint=hint)
+        self.what, self.rule, self.row, self.value, self.rows, self.line = what, rule, row, value, rows, line
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadRows, (self.what, self.rule, self.row, self.value, self.rows, self.hint)
+        return BadRows, (self.what, self.rule, self.row, self.value, self.rows, self.hint, self.line)
+
+    def at_line(self, row: int, line: int, hint: str = "") -> BadRows:
+        """The same, at the place that the row has in its file (line 0: the file has no lines)."""
+        return BadRows(self.what, self.rule, row, self.value, self.rows, hint or self.hint, line)
 
     def moved(self, rows: int) -> BadRows:
         """The same, that many rows further down."""
@@ -149,6 +155,46 @@ def listed(labels: Iterable[Any], most: int = 20) -> str:
     """
     shown = [show_value(x) for x in islice(labels, most + 1)]
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
+def close_to(word: Any, known: Iterable[Any], cutoff: float = 0.7) -> str | None:
+    """The one of some names that a misspelled one was probably meant to be; None where none is near.
+
+    >>> close_to("unifrom", ["uniform", "logged"]), close_to("Email ", ["email"]), close_to("x", ["email"])
+    ('uniform', 'email', None)
+    """
+    if not isinstance(word, str):
+        return None
+    names = {" ".join(name.split()).casefold(): name for name in known if isinstance(name, str)}
+    near = get_close_matches(" ".join(word.split()).casefold(), names, 1, cutoff)
+    return names[near[0]] if near else None
+
+
+def meant(word: Any, known: Iterable[Any]) -> str:
+    """The beginning of a hint: the name that was probably meant, as a question; nothing where none is near.
+
+    >>> meant("unifrom", ["uniform", "logged"]), meant("x", ["uniform"])
+    ("did you mean 'uniform'? ", '')
+    """
+    near = close_to(word, known)
+    return "" if near is None else f"did you mean {near!r}? "
+
+
+def percent_hint(values: Any, what: str) -> str:
+    """What to do about probabilities that were given in percent; nothing where they do not look like that.
+
+    >>> percent_hint(np.array([40.0, 60.0]), "column 'p'")
+    "these look like percents: divide them by 100, in pandas frame['p'] /= 100."
+    """
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    positive = numbers[numbers > 0]
+    if not len(positive) or numbers.min() < 0 or numbers.max() > 100 + 1e-6 or np.mean(positive > 1) < 0.5:
+        return ""
+    if numbers.max() < 5:  # ratios and scores, rather
+        return ""
+    column = what.rpartition("column ")[2]
+    way = f", in pandas frame[{column}] /= 100" if "column " in what and column.startswith("'") else ""
+    return f"these look like percents: divide them by 100{way}."
 
 
 def count(number: int, noun: str) -> str:

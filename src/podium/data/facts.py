@@ -31,8 +31,8 @@ SENTENCES: dict[str, str] = {
     "{remedy}",
     "LDE and DRE disagree": "LDE and DRE disagree, and DRE alone would claim too much: {lacks}. Remedy: {remedy}",
     "DRE claims too much": "DRE alone would claim too much: {why}",
-    "unseen weight": "the log has not seen all that {policy!r} does, or its propensities are wrong: mean weight "
-    "{mean_weight:.3g}, not 1",
+    "unseen weight": "the log has not seen all that {policy!r} does, its propensities are wrong, or the policy was "
+    "trained on these rows: mean weight {mean_weight:.3g}, not 1",
     "one heavy row": "a single row has {share:.0%} of the squared weights of {policy!r}",
     "scores, not probabilities": "Scores that stand for probabilities rank policies; how sure the ranking is cannot be "
     "told from them",
@@ -77,6 +77,16 @@ SENTENCES: dict[str, str] = {
     "estimate not used": "The verdicts do without the estimated propensities, which serve IPS and DRE and can only "
     "silence a pair",
     "estimate taken as known": "The errors take the estimated propensities as if they were known",
+    "known costs": "Known costs are {verb} every value exactly: {costs}",
+    "known costs by row": "Known costs are {verb} every value exactly, row by row: {columns}",
+    "costs alone": "every row has the same reward, so known costs alone tell policies apart. If rewards can differ, "
+    "log more rows.",
+    "action features": "Action features: {columns}. Actions that are alike in them inform each other",
+    "action features explain nothing": "Action features: {columns}. They explain nothing that this log shows, so the "
+    "verdicts do without them",
+    "action features ignored": "Action features that are constant, or texts that differ for every action, are not used"
+    ": {columns}",
+    "action features unused": "The action features ({columns}) are not used: {why}",
     "procedure": "Judged by the {procedure} procedure: {why}",
     "look": "Look {number} of {of}: claims and gates need level {needed:.4g} now, so that all looks together keep "
     "level {level:g}",
@@ -120,7 +130,18 @@ SENTENCES: dict[str, str] = {
     "verdict contradicts DRE, column, warning": "the {procedure} and DRE without states differ by more than chance "
     "explains on {pairs:,} of {of:,} pairs, which get no verdict. Column {column!r} would explain it if it was "
     "recorded after the action, and so would wrong propensities. Compare without it ({remedy}).",
-    "one state each": "every row has a state of its own; is an id or a time among the state columns ({columns})?",
+    "state is an ID": "the state column {column!r} looks like an ID ({values:,} different values in {rows:,} rows): a "
+    "state that never comes back teaches nothing about other rows. Compare without it ({remedy}).",
+    "state is a time": "the state column {column!r} looks like a date or time, which never comes back. Give the order "
+    "of the rows by it (--time {option}), and compare without it ({remedy}).",
+    "state is a unit": "the state column {column!r} seems to identify people or devices ({values:,} values, each in "
+    "{each:.2g} rows on average), whose rows depend on each other. Name it as the unit ({remedy}).",
+    "similar actions": "the logged actions {one} and {other} differ only by case or spaces; if they are the same, give "
+    "them one name.",
+    "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
+    "errors away): {causes}. If the policy was trained on this log, judge how it learns: podium.Learned(estimator).",
+    "long text": "column {column!r} holds long texts (median: {length:,} characters), so it is not part of the state. "
+    "To include it: {options}",
     "no error": "{method} of {policy!r}{more} has no error: fewer than two effective rows (or units) carry the weight, "
     "and show no spread.",
     "shrinks weights": "{method} shrinks large weights, of each policy by another share, so that it can turn a ranking "
@@ -161,12 +182,42 @@ SENTENCES: dict[str, str] = {
     "pairs without plan": "Some pairs have no plan. {why}.",
     "plan too large": "What to log more of is not worked out for so many rows and actions.",
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
+    # of how a file was read
+    "encoding": "{file} is {encoding}, not UTF-8; it was read as such",
+    "sheet": "Read the sheet {sheet!r}; --sheet names another of {others}",
+    "title": "Skipped {lines} above the header, which is on line {header}",
+    "nameless columns": "Left out {columns} without a name",
+    "total row": "Left out the last row (line {line}), which holds totals",
+    "nameless index": "Left out the first column, which has no name and numbers the rows",
+    "numbers as written": "Column {column!r}: read {words}, such as {example} as {number:.10g}",
+    "dates as written": "Column {column!r}: read dates as {order}, such as {example} as {date}",
+    "outcome in words": "Column {column!r}: {success} counts as 1, {others} as 0",
+    "missing number": "Column {column!r}: {gaps} taken for missing; the state has the median {fill:.10g} there, and "
+    "'{column} missing' marks these rows",
+    "missing text": "Column {column!r}: {gaps} taken for missing, a value of its own ('{level}')",
+    "empty column": "Left out column {column!r}, which is empty",
+    "empty rows": "Left out {rows} without any value",
+    "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
+    "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
+    "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",
+    "no state": "No column is state, so all rows count as one state",
     # of policies
-    "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.",
+    "new actions": "policy {policy!r} can play actions that the log's action space lacks: {actions}.{meant}",
+    "labels matched": "policy {policy!r} names its actions by {kind} ({theirs}); podium takes them for the log's "
+    "{ours}.",
     "SPEC and column": "policy {policy!r}: {spec!r} is read as a SPEC, not as the log's column of that name; write "
     "column:{spec} for the column.",
+    "model of another version": "policy {policy!r}: {file} was made with scikit-learn {made}, and {installed} is "
+    "installed; its probabilities may differ from those that it was made to give.",
     "conflicting rows": "policy {policy!r} has different probabilities in rows of one (state, action) ({rows}): "
     "it depends on something that the state columns leave out.",
+    "renormalized": "policy {policy!r} plays actions that were not eligible in {rows}; {share:.1%} of its probability "
+    "was moved to the eligible actions.",
+    "actions named by slot": "the lists of actions have different lengths and no ids, so an action is only its place "
+    "in the list; give every action a tag or an id if a place can hold different items.",
+    "recipes": "{policies} learned from this log: on each of {folds} folds podium judges what was learned from the "
+    "other folds, with errors widened {factor:.3g} times since these share rows. The answer is about the recipe, not "
+    "about one fixed model",
     # of propensities that were logged or declared
     "false propensities": "the propensities cannot be right: on average they give action {action} a probability of "
     "{expected:.3g}, and {logged:.3g} of the rows hold it (chance: {chance:.1g}). Verdicts that need propensities are "

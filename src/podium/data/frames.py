@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.columns import INT64, Column, is_unequal, kind_of, repeated, to_array
+from podium.data.columns import INT64, Column, boxed, is_unequal, kind_of, repeated, to_array
 from podium.data.errors import PodiumError, needs, shown
+from podium.data.nested import spread
 
 PACKAGES = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")
 MOST_LAZY_ROWS = 1_000_000  # of a frame that lives elsewhere, and is fetched whole
@@ -98,9 +99,11 @@ def copy_of_frame(frame: Any) -> Any:
 
 
 def frame_to_columns(frame: Any) -> dict[str, Column]:
-    """The columns of a frame by name."""
+    """The columns of a frame or a dict by name; lists of numbers and objects become several columns."""
     if isinstance(frame, ColumnTable):
         return frame.columns
+    if isinstance(frame, Mapping):
+        return named_arrays(frame)
     import narwhals as nw
 
     if is_frame(frame):
@@ -114,16 +117,14 @@ def frame_to_columns(frame: Any) -> dict[str, Column]:
         ) from error
     if isinstance(table, nw.LazyFrame):
         table = collect(table, package_of(frame))
-    return {
-        str(name): series_to_array(column, str(name))
-        for name, column in zip(table.columns, table.iter_columns(), strict=True)
-    }
+    named = zip(map(str, table.columns), table.iter_columns(), strict=True)
+    return spread({name: series_to_array(column, name) for name, column in named})
 
 
 def named_arrays(columns: Mapping[Any, Any]) -> dict[str, Column]:
-    """Columns in whatever form, by the text of their headers."""
+    """Columns in whatever form, by the text of their headers; lists of numbers and objects become several columns."""
     check_names(list(columns))
-    return {str(name): to_array(values) for name, values in columns.items()}
+    return spread({str(name): to_array(values) for name, values in columns.items()})
 
 
 def check_names(names: Sequence[Any]) -> None:
@@ -169,6 +170,10 @@ def collect(lazy: Any, package: str) -> Any:
 
 def series_to_array(series: Any, name: str) -> Column:
     """One column of a frame as an array; a null is None or nan."""
+    import narwhals as nw
+
+    if series.dtype == nw.Struct:  # whose members would lose their names
+        return boxed(series.to_list())
     try:
         array: Column = np.asarray(series.to_numpy())
     except (

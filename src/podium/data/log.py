@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from podium.data.arguments import SEED, checked, mapping, row_numbers, text
+from podium.data.arguments import SEED, checked, choice, mapping, row_numbers, text
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
+from podium.data.eligible import RULES, eligible_fields, eligible_given, reordered, widened
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.frames import LazyColumns, apart, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
+from podium.data.facts import Fact
+from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
+from podium.data.layout import log_columns, log_table
 from podium.data.owned import Own, OwnStates, own_columns, owned, sealed
+from podium.data.probabilities import AGREE, MOST_ROUNDED, ROUNDED, checked_propensities
+from podium.data.prose import without_prose
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
-from podium.data.states import state_columns, states_given, units_column
+from podium.data.states import state_columns, states_given, table_alone, units_column
 from podium.data.times import times_column
 
-FIRST = 5  # rows that a notebook shows
-AGREE = 1e-6  # how far probabilities may be from their sum, and p_n from the behaviour policy
-ROUNDED, MOST_ROUNDED = 5e-4, 5e-3  # what three decimals may lack of a share, and of all shares together
-LARGEST, SMALLEST = 1e100, 1e-30  # rewards and propensities beyond overflow when they are squared
+LARGEST = 1e100  # rewards beyond overflow when they are squared
 TEXT_HINT = "correct those rows; where the values are names and not numbers, read the column as text (--text {name})."
 
 
@@ -34,7 +36,8 @@ class Log(Own, CodedRows):
 
     Parameters
     ----------
-    states : (N,) numbers or texts, (N, d) features, or a pandas, polars or arrow frame with N rows
+    states : (N,) numbers or texts, (N, d) features, or a dict of columns or a pandas, polars or arrow frame with N
+        rows; alone, such a dict or frame holds the actions and rewards too, as `from_frame` reads them
     actions : (N,) labels of any one kind
     rewards : (N,) numbers
     propensities : (N,) probability p_n with which the logged action was taken, if known
@@ -47,7 +50,10 @@ class Log(Own, CodedRows):
     names : the header that each role ("state", "action", "reward", ...) had there
     estimated : what `podium.estimate_propensities` found, where the behaviour policy is an estimate
     states_guessed : the state columns are what was left over, so a unit named later is taken out of them
+    left_out : columns that were left over and are no state all the same
     engine : what read the rows
+    eligible : which actions were possible in each row: (N, A) truth values, or N lists of actions; all by default
+    ineligible : "refuse" policies that play what was not possible, or "renormalize" them over the eligible actions
 
     Examples
     --------
@@ -57,8 +63,8 @@ class Log(Own, CodedRows):
     """
 
     states: Any
-    actions: Column
-    rewards: Floats
+    actions: Column = None  # type: ignore[assignment]
+    rewards: Floats = None  # type: ignore[assignment]
     propensities: Floats | None = None
     behavior: Floats | None = None
     action_space: tuple[Any, ...] = ()
@@ -68,9 +74,14 @@ class Log(Own, CodedRows):
     names: Mapping[str, str] = field(default_factory=dict)
     states_guessed: bool = False
     estimated: Any = None
+    left_out: tuple[Fact, ...] = ()
     logged_by: str = field(default="", init=False)  # what headers say of the logger, where it is no single policy
     shares: bool = field(default=False, init=False)  # the logger takes each action with a fixed probability
+    notes: tuple[str, ...] = field(default=(), init=False)  # what was done to read the file
     engine: str = "memory"
+    eligible: Any = None
+    ineligible: str = "refuse"
+    action_features: Any = field(default=None, init=False)  # `podium.data.action_features`, on the action space
     state_columns: Mapping[str, Column] = field(init=False)
     action_codes: Codes = field(init=False)
     # Set by `podium.propensities.behavior`, which comes later in the flow: a log, the behavior policy in any form and a
@@ -82,8 +93,8 @@ class Log(Own, CodedRows):
         def __init__(
             self,
             states: Any,
-            actions: Any,
-            rewards: Any,
+            actions: Any = None,
+            rewards: Any = None,
             propensities: Any = None,
             behavior: Any = None,
             action_space: Sequence[Any] = (),
@@ -93,6 +104,9 @@ class Log(Own, CodedRows):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if self.actions is None or self.rewards is None:
+            self._set(**vars(type(self).from_frame(table_alone(vars(self)), ineligible=self.ineligible)))
+            return
         for name in ("columns", "names"):
             self._set(**{name: own_columns(mapping(name, getattr(self, name)))})
         rewards = numbers_column(self.rewards, self.column("reward"), "a reward is a finite number in every row.")
@@ -107,7 +121,10 @@ class Log(Own, CodedRows):
         )
         self._check_length("action", len(labels))
         self._set(actions=owned(labels))
-        self._code_actions()
+        named = self._code_actions()
+        choice(*RULES)("ineligible", self.ineligible)
+        if self.eligible is not None:
+            self._set(**eligible_fields(self, named))
         if self.times is not None:
             self._set(times=owned(times_column(self.times, self.column("time"))))
             self._check_length("time", len(self.times))
@@ -158,12 +175,13 @@ class Log(Own, CodedRows):
                 self._check_length("state", len(checked[header]))
         return checked
 
-    def _code_actions(self) -> None:
+    def _code_actions(self) -> bool:
+        """Code the actions; return whether the action space was given."""
         codes, observed = factorize(self.actions)
         space = checked_space(self.action_space)
         if not space:
             self._set(action_space=tuple(plain(x) for x in observed), action_codes=codes)
-            return
+            return False
         position = {label: i for i, label in enumerate(space)}
         known = np.array([position.get(plain(x), -1) for x in observed], dtype=np.int64)
         codes = known[codes]
@@ -175,15 +193,11 @@ class Log(Own, CodedRows):
             f"the action space is {listed(space)}; name every action that may be taken.",
         )
         self._set(action_space=space, action_codes=codes)
+        return True
 
     def _check_propensities(self, values: Any, what: str = "") -> Floats:
-        what = what or self.column("propensity")
-        hint = "a propensity is the probability of the logged action, in (0, 1]. LDE and DiM need no propensities."
-        p = numbers_column(values, what, hint)
+        p = checked_propensities(values, what or self.column("propensity"))
         self._check_length("propensity", len(p))
-        refuse_rows(what, "must be > 0", p <= 0, p, hint)
-        refuse_rows(what, f"must be at least {SMALLEST:g}", p < SMALLEST, p, hint)
-        refuse_rows(what, "must be <= 1", p > 1 + AGREE, p, hint)
         return owned(p)
 
     def _check_behavior(self, seed: int = 0) -> None:
@@ -226,11 +240,13 @@ class Log(Own, CodedRows):
             return self
         zeros = np.zeros((len(self), len(extra)))
         behavior = None if self.behavior is None else np.hstack([self.behavior, zeros])
-        return self._copy(action_space=self.action_space + extra, behavior=behavior)
+        eligible = widened(self.eligible, len(extra))
+        return self._copy(action_space=self.action_space + extra, behavior=behavior, eligible=eligible)
 
     def with_action_space(self, labels: Sequence[Any]) -> Log:
         """The same log over this action space, in this order; it must hold every logged action."""
-        twin = self._copy(action_space=checked_space(labels), behavior=None)
+        space = checked_space(labels)
+        twin = self._copy(action_space=space, behavior=None, eligible=reordered(self, space))
         twin._code_actions()
         if self.behavior is not None:
             place = {label: j for j, label in enumerate(twin.action_space)}
@@ -268,7 +284,7 @@ class Log(Own, CodedRows):
     def with_units(self, column: str) -> Log:
         """The same log with a column of its file or frame as the unit that makes rows dependent."""
         if column not in self.columns and column not in self.state_columns:
-            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
         values = self.columns[column] if column in self.columns else self.state_columns[column]
         units = units_column(values, f"column {column!r}")
         log = self._copy(units=units, names={**self.names, "unit": column})
@@ -297,6 +313,7 @@ class Log(Own, CodedRows):
             behavior=picked(self.behavior),
             times=picked(self.times),
             units=picked(self.units),
+            eligible=picked(self.eligible),
             columns=LazyColumns(self.columns, partial(rows_of, self.columns, rows)),
         )
 
@@ -304,8 +321,8 @@ class Log(Own, CodedRows):
 
     @classmethod
     def from_frame(cls, frame: Any, **roles: Any) -> Log:
-        """A log from a pandas, polars, Spark or lazy frame, an arrow table or a DuckDB relation; see `from_columns`
-        for the roles. Frames that live elsewhere are fetched, up to a million rows."""
+        """A log from a pandas, polars, Spark or lazy frame, an arrow table, a DuckDB relation or a dict of columns; see
+        `from_columns` for the roles. Frames that live elsewhere are fetched, up to a million rows."""
         return cls.from_columns(frame_to_columns(frame), frame=frame if is_frame(frame) else None, **roles)
 
     @classmethod
@@ -320,19 +337,27 @@ class Log(Own, CodedRows):
         time: str | None = None,
         unit: str | None = None,
         actions: Sequence[Any] = (),
+        eligible: str | None = None,
+        ineligible: str = "refuse",
         frame: Any = None,
     ) -> Log:
         """A log from named columns: `action`, `reward`, perhaps `propensity`, `time`; the rest is state.
 
         Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
-        distribution; they are never state.
+        distribution, `eligible:<action>` 1 where an action was possible; they are never state.
         """
         arrays = named_arrays(mapping("columns", columns))
-        return cls.in_roles(arrays, assign_roles(arrays, state, action, reward, propensity, time, unit), actions, frame)
+        roles = assign_roles(arrays, state, action, reward, propensity, time, unit, eligible)
+        return cls.in_roles(arrays, without_prose(roles, arrays), actions, frame, ineligible)
 
     @classmethod
     def in_roles(
-        cls, columns: Mapping[str, Column], roles: Roles, actions: Sequence[Any] = (), frame: Any = None
+        cls,
+        columns: Mapping[str, Column],
+        roles: Roles,
+        actions: Sequence[Any] = (),
+        frame: Any = None,
+        ineligible: str = "refuse",
     ) -> Log:
         """A log from columns whose roles are known; `frame` is what they came from."""
         columns = own_columns(columns)
@@ -346,25 +371,17 @@ class Log(Own, CodedRows):
             times=of.get("time"),
             units=of.get("unit"),
             columns=columns,
-            names=roles.names,
+            names={**roles.names, **({"eligible": roles.eligible_name} if roles.eligible else {})},
             states_guessed=roles.guessed,
+            left_out=roles.left_out,
             behavior=f"column:{roles.propensity}" if roles.full else None,
+            eligible=eligible_given(columns, roles.eligible, roles.eligible_name),
+            ineligible=ineligible,
         )
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The log as a frame of "pandas", "polars" or "pyarrow", in the layout that `from_frame` reads."""
-        columns: dict[str, Column] = {self.header("action"): self.actions, self.header("reward"): self.rewards}
-        if self.propensities is not None:
-            columns[self.header("propensity")] = self.propensities
-        if self.behavior is not None:
-            for j, label in enumerate(self.action_space):
-                columns[f"{self.header('propensity')}:{label}"] = self.behavior[:, j]
-        if self.times is not None:
-            columns[self.header("time")] = self.times
-        if self.units is not None:
-            columns[self.header("unit")] = self.units
-        states, roles = ({h: c for h, c in x.items() if h not in self.columns} for x in (self.state_columns, columns))
-        return columns_to_frame({**self.columns, **apart(columns, states, "state"), **roles}, backend)
+        return columns_to_frame(log_columns(self), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """What the JSON output says of the log."""
@@ -372,19 +389,7 @@ class Log(Own, CodedRows):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the size, and the first rows."""
-        from podium.outputs.display import Table, label_text, number
-
-        columns = [*self.state_columns.values(), self.actions, self.rewards]
-        headers = [*self.state_columns, self.header("action"), self.header("reward")]
-        if self.propensities is not None:
-            columns, headers = [*columns, self.propensities], [*headers, self.header("propensity")]
-        rows = [
-            [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
-            for n, cells in enumerate(zip(*(c[:FIRST] for c in columns), strict=True))
-        ]
-        sides = "".join("r" if c.dtype.kind in "iuf" else "l" for c in columns)
-        notes = [f"{len(self) - FIRST:,} more rows"] if len(self) > FIRST else []
-        return Table(repr(self), ["row", *headers], rows, "r" + sides, notes).html()
+        return log_table(self).html()
 
     def __repr__(self) -> str:
         return describe_log(self, self.engine)

@@ -1,4 +1,4 @@
-"""Files to columns and logs: CSV, Parquet and JSON lines. Rows are counted from 1, header excluded."""
+"""Files to columns: CSV, Parquet and JSON lines. Rows are counted from 1, header excluded."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 
 from podium.adapters import vowpal
-from podium.data.arguments import checked, texts
-from podium.data.arguments import path as at_path
-from podium.data.arrays import arrow_column, arrow_texts, odd_kind, odd_values, refuse_odd
-from podium.data.coded import space
+from podium.data.arrays import arrow_column, arrow_texts, odd_kind, shared_texts
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
-from podium.data.log import Log
+from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
-from podium.data.roles import assign_roles, available
+from podium.data.roles import available
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -41,36 +38,6 @@ ROWS_HINT = "write a header line and at least one row."
 START, LONGEST_HEADER = 1 << 16, 1 << 26  # bytes by which a file is known; that a header may have
 
 
-@checked(path=at_path, actions=space, text=texts)
-def read_log(
-    path: str | Path,
-    *,
-    state: str | Sequence[str] | None = None,
-    action: str = "action",
-    reward: str = "reward",
-    propensity: str | None = None,
-    time: str | None = None,
-    unit: str | None = None,
-    actions: Sequence[Any] = (),
-    text: Sequence[str] = (),
-) -> Log:
-    """Read a log from a CSV, Parquet or JSON lines file.
-
-    Parameters
-    ----------
-    path : a file that ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .pq; or a log of Vowpal Wabbit that
-        ends in .dsjson or .vw (see `podium.adapters.vowpal`)
-    state, action, reward, propensity, time, unit : the columns that play these roles; every column that plays
-        none, and is no policy (pi_<name>), is state
-    actions : the action space, where it holds more than the logged actions; texts are matched to numbers
-    text : columns to read as texts although they look like numbers (codes, postcodes)
-    """
-    columns = read_columns(path, text)
-    roles = assign_roles(columns, state, action, reward, propensity, time, unit)
-    refuse_odd(odd_values({name: columns[name] for name in roles.columns}), roles)
-    return Log.in_roles(columns, roles, match_actions(actions, columns[action]))
-
-
 def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
     """An action space in which texts name the numbers of a column that holds numbers."""
     observed = [] if column.dtype == object else np.unique(column).tolist()
@@ -79,15 +46,7 @@ def match_actions(actions: Sequence[Any], column: Column) -> list[Any]:
 
 def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a file by header; cells are numbers, texts, or None where empty."""
-    check_local(path)
-    path = Path(path)
-    if not exists(path):
-        raise missing_file(path)
-    if path.is_dir():
-        raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
-    if path.is_char_device() or path.is_block_device():
-        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
-    note_input(path)
+    path = one_file(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         columns = read_parquet(path, text)
@@ -98,7 +57,7 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
     elif path.name.lower().endswith(VOWPAL_ENDINGS):
         columns = vowpal.read_columns(path)
     else:
-        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *VOWPAL_ENDINGS[:2]))
+        known = ", ".join((*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, ".xlsx", ".ods", *VOWPAL_ENDINGS[:2]))
         raise PodiumError(f"{path.name!r} has an ending that podium does not know", hint=f"known endings: {known}.")
     refuse_zero_bytes(columns)
     check_text(path.name, text, columns)
@@ -106,6 +65,20 @@ def read_columns(path: str | Path, text: Collection[str] = ()) -> dict[str, Colu
         if ending not in (*TEXT_ENDINGS, *PARQUET_ENDINGS):
             columns[name] = np.array([x if x is None else str(x) for x in columns[name].tolist()], dtype=object)
     return columns
+
+
+def one_file(path: str | Path) -> Path:
+    """The file that a path names, noted as an input."""
+    check_local(path)
+    path = Path(path)
+    if not exists(path):
+        raise missing_file(path)
+    if path.is_dir():
+        raise PodiumError(f"{str(path)!r} is a folder", hint="name one file.")
+    if path.is_char_device() or path.is_block_device():
+        raise PodiumError(f"{str(path)!r} is a device, which may never end", hint="name a file.")
+    note_input(path)
+    return path
 
 
 def refuse_zero_bytes(names: Iterable[str]) -> None:
@@ -123,11 +96,14 @@ def check_text(file: str, text: Iterable[str], columns: Collection[str]) -> None
 
 def read_text(path: Path) -> str:
     """The text of a file, or a clear word on why it is none."""
+    return decode(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
-    return decode(raw, path)
 
 
 def decode(raw: bytes, path: Path, whole: bool = True) -> str:
@@ -303,9 +279,9 @@ def number_of(cell: str) -> int | float:
     return int(cell) if WHOLE.fullmatch(cell) else float(cell)
 
 
-def read_json_lines(path: Path) -> dict[str, Column]:
+def read_json_lines(path: Path, content: str | None = None) -> dict[str, Column]:
     """One JSON object per line; a list or an object as a value becomes several columns."""
-    content = read_text(path)
+    content = read_text(path) if content is None else content
     hint = "write one JSON object per line."
     records: list[dict[str, Any]] = []
     for line in filter(str.strip, content.split("\n")):
@@ -365,11 +341,12 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> dict[str, Column]:
         watch.check()
         raise parquet_error(path, error) from error
     watch.check()
-    check_header(table.column_names, path)
+    parts = spread_table(table)
+    check_header([name for name, _ in parts], path)
     if table.num_rows == 0:
         raise PodiumError(f"{path.name} has no rows", hint="write at least one row.")
     columns: dict[str, Column] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in parts:
         try:
             is_text, as_text = pa.types.is_string(column.type), name in text and odd_kind(column.type) is None
             reader = shared_texts if is_text else partial(arrow_texts, name=name) if as_text else arrow_column
@@ -390,11 +367,3 @@ def parquet_error(path: Path, error: Exception) -> PodiumError:
         return PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.")
     reason = str(error).strip().split("\n")[0]
     return PodiumError(f"{path.name} is not a whole Parquet file: {reason}", hint="write the file again.")
-
-
-def shared_texts(column: Any) -> Column:
-    """Texts in which those that repeat are one object: a million short ones would take 60 MB otherwise."""
-    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    labels = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-    texts: Column = labels[coded.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)]
-    return texts

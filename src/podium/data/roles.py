@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from podium.data.arguments import checked, mapping, optional, text, texts
-from podium.data.errors import PodiumError, count
+from podium.data.arguments import Rule, checked, mapping, optional, text, texts
+from podium.data.eligible import eligible_headers
+from podium.data.errors import PodiumError, count, meant
+from podium.data.facts import Fact, fact_dict
+from podium.data.nested import grouped, members_of
 
 MOST = 50  # columns that a message lists
 HEADED = 10  # state columns that the header of an answer lists
@@ -29,6 +33,9 @@ class Roles:
     propensity: str  # the header before the colon in propensity:<action>
     full: bool  # such columns give the whole behaviour policy
     guessed: bool  # the state columns are what was left over
+    eligible: tuple[str, ...] = ()  # the columns that hold the eligible actions
+    eligible_name: str = "eligible"  # their header, or what their headers begin with
+    left_out: tuple[Fact, ...] = ()  # what was left over and is no state all the same
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,10 +67,14 @@ def headers(name: str, value: Any) -> Any:
     return texts(name, [header_text(one) for one in value] if isinstance(value, list | tuple) else header_text(value))
 
 
-@checked(
-    columns=mapping, state=optional(headers), action=header, reward=header, propensity=optional(header),
-    time=optional(header), unit=optional(header),
-)  # fmt: skip
+# The rules of arguments that name the columns of roles.
+ROLE_RULES: dict[str, Rule] = {
+    "state": optional(headers), "action": header, "reward": header, "propensity": optional(header),
+    "time": optional(header), "unit": optional(header), "eligible": optional(header),
+}  # fmt: skip
+
+
+@checked(columns=mapping, **ROLE_RULES)
 def assign_roles(
     columns: Mapping[str, Any],
     state: str | Sequence[str] | None = None,
@@ -72,24 +83,49 @@ def assign_roles(
     propensity: str | None = None,
     time: str | None = None,
     unit: str | None = None,
+    eligible: str | None = None,
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
     for role, name in named.items():
+        inside = members_of(name, columns) if name is not None and name not in columns and role != "propensity" else []
+        if inside:
+            raise PodiumError(
+                f"column {name!r} holds several values in each row, which cannot be the {role}",
+                hint=f"name one of its parts, such as {inside[0]!r}.",
+            )
         if name is not None and name not in columns:
-            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns))
+            raise PodiumError(f"the log has no column {name!r} for the {role}", hint=available(columns, name))
     check_roles(action, reward, propensity, state)
     names = {role: name for role, name in named.items() if name is not None}
     as_state = {state} if isinstance(state, str) else set(state or ())
     for role in ("propensity", "time"):
         if role not in names and role in columns and role not in as_state:
             names[role] = role
-    chosen = pick_states(columns, state, {*names.values()}, behavior_prefixes(propensity))
+    possible = eligible_headers(columns, eligible)
+    refuse_eligible(columns, eligible, possible, {**names, **{f"state {h}": h for h in as_state}})
+    prefixes = (*behavior_prefixes(propensity), "eligible:")
+    chosen = pick_states(columns, state, {*names.values(), *possible}, prefixes)
     if len(chosen) == 1:
         names["state"] = chosen[0]
     given = [p for p in behavior_prefixes(propensity) if any(name.startswith(p) for name in columns)]
     prefix = given[0].removesuffix(":") if given else propensity or "propensity"
-    return Roles(names, tuple(chosen), prefix, bool(given), state is None)
+    name = eligible or (re.split(r"[:\[]", possible[0])[0] if possible else "eligible")
+    return Roles(names, tuple(chosen), prefix, bool(given), state is None, possible, name)
+
+
+def refuse_eligible(
+    columns: Mapping[str, Any], name: str | None, possible: Sequence[str], taken: Mapping[str, str]
+) -> None:
+    """Refuse a column of eligible actions that is not there, or that plays another part."""
+    if name is not None and not possible:
+        raise PodiumError(f"the log has no column {name!r} for the eligible actions", hint=available(columns, name))
+    for role, header in taken.items():
+        if header in possible:
+            raise PodiumError(
+                f"the column {header!r} cannot hold both the {role.partition(' ')[0]} and the eligible actions",
+                hint="name another column, or leave the option out.",
+            )
 
 
 def behavior_prefixes(propensity: str | None) -> tuple[str, ...]:
@@ -115,25 +151,28 @@ def pick_states(
 ) -> list[str]:
     """The state columns: those that are named, else all that are nothing else."""
     if state is not None:
-        chosen = [state] if isinstance(state, str) else list(dict.fromkeys(state))
-        for name in chosen:
-            if name not in columns:
-                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns))
-        return chosen
+        chosen: list[str] = []
+        for name in [state] if isinstance(state, str) else state:
+            found = [name] if name in columns else members_of(name, columns)
+            if not found:
+                raise PodiumError(f"the log has no column {name!r} for the state", hint=available(columns, name))
+            chosen += found
+        return list(dict.fromkeys(chosen))
     return [n for n in columns if n not in taken and not n.startswith(("pi_", *prefixes))]
 
 
-def available(columns: Collection[Any]) -> str:
-    """The hint that lists what there is, as far as a person would read.
+def available(columns: Collection[Any], wanted: str = "") -> str:
+    """The hint that names the column that was probably meant, and lists what there is, as far as a person would read.
 
-    >>> available(["a", "b"])
-    'the columns are a, b.'
+    >>> available(["a", "b"]), available(["age", "day"], "agge")
+    ('the columns are a, b.', "did you mean 'age'? the columns are age, day.")
     """
     if not columns:
         return "the log was not made from named columns."
-    names = ", ".join(shortened(str(name)) for name in islice(columns, MOST))
-    more = f", and {len(columns) - MOST:,} more" if len(columns) > MOST else ""
-    return f"the columns are {names}{more}."
+    listed = grouped([str(name) for name in columns])
+    names = ", ".join(shortened(name) for name in islice(listed, MOST))
+    more = f", and {len(listed) - MOST:,} more" if len(listed) > MOST else ""
+    return f"{meant(wanted, columns)}the columns are {names}{more}."
 
 
 def shortened(name: str) -> str:
@@ -149,21 +188,45 @@ def log_figures(log: Any) -> dict[str, Any]:
         "actions": log.n_actions,
         "propensities": log.knows,
         "state_columns": list(log.state_columns),
+        **({"notes": [fact_dict(note) for note in log.notes]} if getattr(log, "notes", ()) else {}),
         **({} if log.estimated is None else {"propensity_estimate": log.estimated.to_dict()}),
         **({"logged_by": log.logged_by} if log.logged_by else {}),
+        **({} if log.eligible is None else {"eligible": eligible_figures(log)}),
     }
+
+
+def eligible_figures(log: Any) -> dict[str, Any]:
+    """How many actions were possible in a row."""
+    return {"least": int(log.choices.min()), "mean": log.mean_choices, "most": int(log.choices.max())}
 
 
 def describe_log(log: Any, engine: str) -> str:
     """A log in one line."""
     return (
         f"Log ({engine}): {count(len(log), 'row')}, {log.distinct:,} distinct (state, action), "
-        f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}, {log.logged_by or KNOWN[log.knows]}"
+        f"{count(log.n_states, 'state')}, {count(log.n_actions, 'action')}{eligible_text(log)}, "
+        f"{log.logged_by or KNOWN[log.knows]}"
     )
 
 
+def eligible_text(log: Any) -> str:
+    """What a log's line says of its eligible actions."""
+    if log.eligible is None:
+        return ""
+    of = eligible_figures(log)
+    numbers = f"{of['least']:,}" if of["least"] == of["most"] else f"{of['least']:,} to {of['most']:,}"
+    return f" ({numbers} eligible in a row)"
+
+
+def describe_columns(log: Any) -> list[str]:
+    """The state columns in one line, and a line for everything that was done to read the file."""
+    return [describe_states(log), *getattr(log, "notes", ())]
+
+
 def describe_states(log: Any) -> str:
-    """The columns that were taken as state, in one line; the first of them where they are many."""
-    names = [shortened(str(name)) for name in log.state_columns]
+    """The columns that were taken as state, in one line; a list as one, and the first of them where they are many."""
+    headers = [str(name) for name in log.state_columns]
+    names = grouped(headers)
     more = ", ..." if len(names) > HEADED else ""
-    return f"State: {', '.join(names[:HEADED])}{more} ({count(len(names), 'column')})"
+    total = "" if len(names) < len(headers) and not more else f" ({count(len(headers), 'column')})"
+    return f"State: {', '.join(shortened(name) for name in names[:HEADED])}{more}{total}"

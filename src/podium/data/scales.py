@@ -8,6 +8,7 @@ from podium.data.columns import Floats
 
 SAFE = 200  # numbers between 2^-200 and 2^200 have fourth powers that a float can hold
 EPSILON = float(np.finfo(np.float64).eps)
+NOISE = 1e-12  # spread relative to size below which a column is constant
 
 
 def unit_of(largest: float) -> float:
@@ -39,6 +40,14 @@ def near_one(columns: Floats) -> Floats:
     exponent = np.frexp(np.abs(columns).max(axis=0, initial=0.0))[1]
     scaled: Floats = np.ldexp(columns, -exponent)
     return scaled
+
+
+def standard_columns(x: Floats) -> Floats:
+    """Columns of mean 0 and sd 1; one that varies by rounding noise alone becomes 0."""
+    x = near_one(x)
+    spread = x.std(axis=0)
+    varies = spread > NOISE * np.abs(x).max(axis=0)
+    return np.where(varies, x - x.mean(axis=0), 0.0) / np.where(varies, spread, 1.0)
 
 
 def noise_of(numbers: Floats) -> float:

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from podium.data.arguments import checked, texts
+from podium.data.arguments import checked, choice
 from podium.data.arguments import text as named
 from podium.data.arrays import arrow_column, odd_values, refuse_odd
-from podium.data.coded import space
 from podium.data.columns import Codes, match_label, sort_key
+from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, shown
+from podium.data.exports import READING, read_log
 from podium.data.frames import is_frame
 from podium.data.log import TEXT_HINT, Log
-from podium.data.read import match_actions, read_log
+from podium.data.read import match_actions
 from podium.data.roles import Roles, assign_roles, available, describe_log, log_figures
 from podium.data.states import units_column
 from podium.data.times import times_column
-from podium.engines import AUTO, ROW, Census, Engine, Keys, check_engine
+from podium.data.unconverted import in_its_file, plain_states, refuse_gap_words, refuse_values, roles_in_file
+from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
+from podium.engines.choosing import choose_engine
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -65,6 +68,10 @@ class ScannedLog:
     actions: tuple[Any, ...] = ()
     behavior: Any = None
     known: str = ""
+    ineligible: str = "refuse"
+    file: str | Path | None = None  # where the rows were exported to, if that is a file
+    notes: tuple[str, ...] = ()  # what was done to read the file
+    eligible: ClassVar[None] = None  # eligible actions are read into memory, see `head`
     estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
     logged_by: ClassVar[str] = ""
 
@@ -90,6 +97,11 @@ class ScannedLog:
     @property
     def n_actions(self) -> int:
         return len(self.action_space)
+
+    @property
+    def mean_choices(self) -> float:
+        """How many actions were possible in a row."""
+        return float(self.n_actions)
 
     @property
     def knows(self) -> str:
@@ -162,8 +174,8 @@ class ScannedLog:
 
     def with_units(self, column: str) -> ScannedLog:
         if column not in self.columns:
-            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns))
-        return ScannedLog(self.engine, self.roles.with_unit(column), self.actions, self.behavior)
+            raise PodiumError(f"the log has no column {column!r} for the unit", hint=available(self.columns, column))
+        return replace(self, roles=self.roles.with_unit(column), known="")
 
     # --- passes ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +189,8 @@ class ScannedLog:
         """The first pass; a log that breaks a rule is refused here, as `podium.Log` refuses it."""
         if not self.roles.states:
             raise PodiumError(
-                "the log has no state columns", hint="name at least one with --state, or add a constant column."
+                "the log has no state columns",
+                hint="name at least one with --state, add a constant column, or use --engine memory.",
             )
         if len(self) == 0:
             raise no_rows()
@@ -187,6 +200,7 @@ class ScannedLog:
         mixed = [h for h in (*self.roles.states, *self.roles.some("action", "time")) if h in self.engine.mixed]
         if found.bad or mixed:
             self.refuse(None)
+        refuse_gap_words(self.file, self.engine, self.roles, found.actions)
         for header in mixed:  # its numbers and its texts lie in different batches
             raise PodiumError(f"column {header!r} mixes number and text", hint=TEXT_HINT.format(name=header))
         return found
@@ -271,7 +285,7 @@ class ScannedLog:
         for role, field, read in (("time", "times", times_column), ("unit", "units", units_column)):
             if role in names:
                 log._set(**{field: read(arrow_column(batch.column(names[role])), f"column {names[role]!r}")})
-        log._set(engine=self.engine.name)
+        log._set(engine=self.engine.name, left_out=self.roles.left_out)
         return log
 
     def of_batch(self, batch: pa.RecordBatch, actions: tuple[Any, ...], behavior: Any = None) -> Log:
@@ -279,6 +293,11 @@ class ScannedLog:
         return ArrowReader(Reader({}), self.roles, actions, behavior).log_of(batch)
 
     def head(self, columns: Iterable[str]) -> pa.RecordBatch:
+        if self.roles.eligible:
+            raise PodiumError(
+                "eligible actions are read into memory, and this log is read in passes",
+                hint="use engine='memory' (--engine memory), or a log of up to 20,000 rows.",
+            )
         return self.engine.head(list(dict.fromkeys([*self.roles.columns, *columns])), HEAD)
 
     def refuse(self, reader: ArrowReader | None, columns: Sequence[str] = ()) -> None:
@@ -287,7 +306,8 @@ class ScannedLog:
             batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader
         )
         needed = list(dict.fromkeys([*self.roles.columns, *columns]))
-        self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
+        with in_its_file(self.file):
+            self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
 
     def collect(self) -> Log:
         """The log in memory; for logs of a few thousand rows, whatever the engine."""
@@ -299,9 +319,12 @@ class ScannedLog:
         batches = sorted(self.engine.fold(list(self.columns), tuple, "reading"), key=lambda b: b.column(ROW)[0].as_py())
         columns = self.engine.as_memory(one_batch(pa.Table.from_batches(batches)))
         refuse_odd(odd_values({name: columns[name] for name in self.roles.columns}), self.roles)
-        log = Log.in_roles(columns, self.roles, match_actions(self.actions, columns[self.roles.names["action"]]))
+        space = match_actions(self.actions, columns[self.roles.names["action"]])
+        with in_its_file(self.file):
+            log = Log.in_roles(columns, self.roles, space, ineligible=self.ineligible)
+        refuse_gap_words(self.file, self.engine, self.roles, log.action_space)
         log = log if self.behavior is None else log.with_behavior(self.behavior)
-        log._set(engine=self.engine.name)
+        log._set(engine=self.engine.name, notes=self.notes)
         return log
 
 
@@ -309,7 +332,7 @@ def no_rows() -> PodiumError:
     return PodiumError("the log has no rows", hint="a log needs at least one logged interaction.")
 
 
-@checked(engine=named, actions=space, text=texts)
+@checked(engine=named, **READING)
 def scan_log(
     source: Any,
     *,
@@ -322,6 +345,12 @@ def scan_log(
     unit: str | None = None,
     actions: Sequence[Any] = (),
     text: Sequence[str] = (),
+    eligible: str | None = None,
+    ineligible: str = "refuse",
+    success: Any = None,
+    drop_missing: bool = False,
+    date_format: str | None = None,
+    sheet: str | None = None,
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -330,23 +359,28 @@ def scan_log(
     ----------
     source : a file, a pattern ("log/*.parquet"), a folder of Parquet files (also in hive partitions), a DuckDB
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
-    engine : "memory", "duckdb", "spark", or "auto": memory for one file under 256 MB, otherwise duckdb
-    state, action, reward, propensity, time, unit, actions, text : as in `podium.read_log`
+    engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
+        and actions, otherwise duckdb
+    state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
+    success, drop_missing, date_format, sheet : as in `podium.read_log`, for files that are read into memory
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
     roles: dict[str, Any] = {
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
+        "eligible": eligible,
     }  # fmt: skip
-    chosen = choose_engine(source, engine)
+    values = {"success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet}
+    chosen = choose_engine(source, engine, action)
+    refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(
             f"a log cannot be read from {shown(source)}", hint="give a file, a folder, a DuckDB relation or a frame."
         )
     if chosen == "memory":
         if is_frame(source):
-            return Log.from_frame(source, actions=actions, **roles)
-        return read_log(source, actions=actions, text=text, **roles)
+            return Log.from_frame(source, actions=actions, ineligible=ineligible, **roles)
+        return read_log(source, actions=actions, text=text, ineligible=ineligible, **roles, **values)
     opened: Engine
     if chosen == "spark":
         opened = import_module("podium.engines.spark").SparkEngine(source, text=text, **options)
@@ -354,24 +388,9 @@ def scan_log(
         from podium.engines.duckdb import DuckEngine
 
         opened = DuckEngine(source, text=text, **options)
-    log = ScannedLog(opened, assign_roles(opened.headers(), **roles))
+    rule = choice(*RULES)("ineligible", ineligible)
+    log = ScannedLog(opened, plain_states(opened, assign_roles(opened.headers(), **roles)), ineligible=rule)
+    if isinstance(source, str | Path) and len(log):
+        fitting, notes = roles_in_file(opened, log.roles, source, text)
+        log = replace(log, roles=fitting, file=source, notes=notes)
     return log.with_action_space(actions) if len(actions) else log
-
-
-def choose_engine(source: Any, engine: str) -> str:
-    """The engine that "auto" stands for."""
-    if engine != "auto":
-        return engine
-    if is_frame(source):
-        return "memory"
-    if not isinstance(source, str | Path):
-        return "spark" if type(source).__module__.startswith("pyspark") else "duckdb"
-    path = Path(source)
-    try:
-        if path.is_file():
-            large = path.suffix.lower() in (".duckdb", ".db") or path.stat().st_size >= AUTO
-        else:
-            large = path.is_dir() or (not path.exists() and any(c in str(source) for c in "*?["))
-    except OSError:
-        large = False
-    return "duckdb" if large else "memory"

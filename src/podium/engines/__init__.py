@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ROW = "podium row"  # the column of row numbers, from 0, that every record batch carries after those asked for
 LATEST = "podium latest"  # the column, after `ROW`, that says whether no later row has the same state and action
 NAMES = ("auto", "memory", "duckdb", "spark")
-AUTO = 256_000_000  # bytes from which files are left where they are
 
 
 class Part(Protocol):

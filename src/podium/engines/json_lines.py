@@ -15,7 +15,8 @@ from podium.data.connections import file_list, name_of, quoted
 from podium.data.errors import PodiumError
 from podium.data.read import Pairs, flatten, start_of
 from podium.engines import check_twins
-from podium.engines.texts import EXACT, MERGED, flattened
+from podium.engines.nested import Nested
+from podium.engines.texts import EXACT, MERGED
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,22 +53,7 @@ class JsonLines:
         if kinds != found:
             columns = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in kinds.items())
             raw = f"read_json({file_list(self.files)}, {OPTIONS}, columns = {{{columns}}})"
-        parts = [
-            part
-            for column, kind in kinds.items()
-            for part in flattened(column, name_of(column), kind, partial(self.members, raw))
-        ]
-        return raw, list(kinds), parts
-
-    def members(self, raw: str, cell: str, kind: str) -> list[tuple[str, str, str]] | None:
-        """What is inside a list or an object of JSON."""
-        if kind.endswith("[]"):
-            ((longest,),) = self.connection.execute(f"SELECT max(len({cell})) FROM {raw}").fetchall()
-            return [(f"[{i}]", f"{cell}[{i + 1}]", kind[:-2]) for i in range(longest or 0)]
-        if not kind.startswith("STRUCT("):
-            return None
-        inside = self.connection.execute(f"DESCRIBE SELECT unnest({cell}) FROM {raw}").fetchall()
-        return [(f":{name}", f"{cell}[{quoted(name)}]", inner) for name, inner, *_ in inside]
+        return raw, list(kinds), Nested(self.connection, raw, texts=True).columns(kinds)
 
     def of_one_kind(self, parts: Sequence[tuple[str, str]], raw: str) -> str:
         """A query for columns of one kind each.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -48,6 +49,13 @@ def pieces(part: Part) -> Iterator[Part]:
 def part_rows(actions: int, policies: int) -> int:
     """How many rows policies are asked for at once."""
     return min(ROWS, max(LEAST, CELLS // max(1, actions * policies)))
+
+
+def one_thread() -> Any:
+    """Linear algebra in one thread: sums must not depend on how many there are."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 def latest_rows(log: Log) -> NDArray[np.bool_]:

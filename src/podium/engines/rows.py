@@ -20,12 +20,14 @@ from podium.data.errors import BadRows, PodiumError
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scan import HEAD, ScannedLog
+from podium.engines import fits
 from podium.engines.arrow import ArrowReader
-from podium.engines.parts import UNITS, Part, latest_rows, part_rows, pieces, unit_codes
+from podium.engines.parts import UNITS, Part, latest_rows, one_thread, part_rows, pieces, unit_codes
 from podium.engines.sample import bin_counts, bins_to_draw, draw_rows, unit_bins
-from podium.policies import PolicySet, conflicting_rows, named_policies, resolve_policies
+from podium.policies import PolicySet, named_policies, noticed, resolve_policies
 from podium.policies.batches import NewActions, Reader, Trouble, columns_needed, prepare_policy, refuse_unnamed, widen
-from podium.policies.specs import shadowed_columns
+from podium.policies.cross_fitted import teach
+from podium.policies.specs import spec_warnings
 from podium.propensities.frequencies import contradiction
 
 T = TypeVar("T")
@@ -168,13 +170,6 @@ def mean_of(rewards: Floats) -> float:
     return first if bool((rewards == first).all()) else float(rewards.mean())
 
 
-def one_thread() -> Any:
-    """Linear algebra in one thread: sums must not depend on how many there are."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="blas")
-
-
 # --- a large log in memory ---------------------------------------------------------------------------------------
 
 
@@ -287,23 +282,24 @@ def open_rows(
                 hint="leave it out, or use engine='memory'.",
             )
         if len(log) > size:
+            fits.check_log(log, policies, size, False, False, behavior)
             return open_scanned(log, policies, behavior, actions, unit, seed, size, late)
         log = log.collect()
     check_log(log)
+    fits.check_log(log, policies, size, at_once, True, behavior)
     log = with_options(log, behavior, actions, unit, seed)
     doubts = () if log.estimated is None else log.estimated.warnings
     if len(log) <= size or at_once:
-        log, resolved = resolve_policies(log, policies)
+        log, resolved = resolve_policies(log, teach(log, policies, seed))
         resolved = PolicySet(resolved.policies, (*doubts, *resolved.warnings))
         units, names = (None, ()) if log.units is None else factorize(log.units)
         source = WholeRows(Part(np.arange(len(log)), log, resolved, latest_rows(log), units))
-        groups = len(names)
         if len(log) <= size:
-            return Rows(log, log, resolved, source, groups)
+            return Rows(log, log, resolved, source, len(names))
         drawn = draw_sample(log, size, seed)
         some = PolicySet(tuple(p.take(drawn) for p in resolved), resolved.warnings)
-        return Rows(log, log.take(drawn), some, source, groups, drawn)
-    return open_memory(log, policies, seed, size, doubts, late)
+        return Rows(log, log.take(drawn), some, source, len(names), drawn)
+    return open_memory(log, teach(log, policies, seed), seed, size, doubts, late)
 
 
 def check_log(log: Any) -> None:
@@ -344,8 +340,8 @@ def open_memory(
     sample, source = log.take(drawn), MemoryRows(log, reader)
     with source.told_of_all():
         resolved = reader.policies_on(drawn, sample)
-    warnings += shadowed_columns(named_policies(log, given), log.columns)
-    said = (*doubts, *warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
+    warnings += spec_warnings(named_policies(log, given), log.columns)
+    said = (*doubts, *warnings, *noticed(resolved, sample))
     groups = 0 if log.units is None else unit_codes(log)[1]
     return Rows(log, sample, PolicySet(resolved.policies, said), source, groups, drawn)
 
@@ -394,7 +390,7 @@ def open_scanned(
     except (BadRows, NewActions):
         log.refuse(reader, needed)
         raise
-    warnings += shadowed_columns(named_policies(log, given), log.columns)
-    said = (*warnings, *filter(None, (conflicting_rows(p, sample) for p in resolved)))
+    warnings += spec_warnings(named_policies(log, given), log.columns)
+    said = (*warnings, *noticed(resolved, sample))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)

@@ -31,6 +31,7 @@ from podium.data.read import (
 from podium.engines import ROW, check_folders, check_twins
 from podium.engines.csv_lines import plain_file
 from podium.engines.json_lines import JsonLines
+from podium.engines.nested import Nested, is_nested
 from podium.engines.texts import cell_counts, column_kinds, mixed_columns
 
 AT_ONCE = 64  # columns that one query counts cells of: the time that DuckDB takes grows with the square
@@ -69,8 +70,20 @@ class DuckSource:
         """The rows as something that can stand after FROM, with a column `ROW`."""
         rows = self.rows()
         described = self.connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        refuse_unions({column: str(kind) for column, kind, *_ in described})
-        return rows
+        kinds = {column: str(kind) for column, kind, *_ in described}
+        refuse_unions(kinds)
+        return self.spread(rows, kinds) if any(map(is_nested, kinds.values())) else rows
+
+    def spread(self, rows: str, kinds: Mapping[str, str]) -> str:
+        """The rows with lists of numbers and the members of objects as columns."""
+        self.allow(len(kinds))
+        parts = Nested(self.connection, rows).columns(kinds)
+        check_columns(
+            [header for header, _ in parts],
+            Path(self.source if isinstance(self.source, str | Path) else "the relation"),
+        )
+        self.allow(len(parts))
+        return f"(SELECT {', '.join(f'{cell} AS {name_of(header)}' for header, cell in parts)} FROM {rows})"
 
     def rows(self) -> str:
         """The rows as the source has them."""

@@ -14,7 +14,8 @@ import numpy as np
 from podium.data.arrays import odd_values, refuse_odd
 from podium.data.columns import Codes, Column, Floats, plain
 from podium.data.errors import PodiumError
-from podium.data.log import AGREE, LARGEST, SMALLEST, Log
+from podium.data.log import LARGEST, Log
+from podium.data.probabilities import AGREE, SMALLEST
 from podium.data.roles import Roles
 from podium.engines import LATEST, ROW, P
 from podium.engines.arrow import ArrowReader, labels_of, numbers, numbers_of

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from podium.data.columns import Floats
 from podium.data.errors import count
 from podium.data.facts import Fact
-from podium.data.log import LARGEST, SMALLEST, Log
+from podium.data.log import LARGEST, Log
+from podium.data.probabilities import SMALLEST
 from podium.episodes.actors import Actor
 from podium.policies.drafts import Policy
 

@@ -17,8 +17,8 @@ from podium.comparison.result import Comparison
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, Unavailable, count, listed, show_value, shown
 from podium.data.facts import Fact
-from podium.data.log import AGREE
 from podium.data.owned import Own, sealed
+from podium.data.probabilities import AGREE
 from podium.episodes.actors import Actor, as_actor, check_names, who_acted
 from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.interactions import Interactions, as_interactions, without_steps

@@ -13,8 +13,8 @@ from podium.adapters.sb3 import is_discrete
 from podium.data.arguments import optional, text
 from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, count, show_value, shown
-from podium.data.log import AGREE
 from podium.data.owned import Own, owned
+from podium.data.probabilities import AGREE
 from podium.episodes.bounds import Bounds, bounds_of
 
 PARTS = ("observations", "actions", "rewards")

@@ -80,6 +80,11 @@ def check_baseline(spec: Any) -> None:
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")
 
 
+def learned(spec: Any) -> bool:
+    """Whether a baseline is a model that learns from the log, of states and actions."""
+    return (isinstance(spec, str) and spec == "linear") or (hasattr(spec, "fit") and hasattr(spec, "predict"))
+
+
 def constant(value: float, size: int) -> BaselineRows:
     return BaselineRows(np.broadcast_to(np.float64(value), (size,)))
 

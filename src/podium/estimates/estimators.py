@@ -36,7 +36,7 @@ import numpy as np
 
 from podium.data.arguments import checked, choice, flag, text
 from podium.data.columns import Floats, is_huge
-from podium.data.errors import PodiumError, shown
+from podium.data.errors import PodiumError, meant, shown
 from podium.data.facts import Fact
 
 __all__ = [
@@ -150,11 +150,12 @@ class Estimator:
         """
         return RULES[self.rule](weight, self.parameter)
 
-    def reward_units(self, n_actions: int, proxies: bool = False) -> float:
+    def reward_units(self, n_actions: float, proxies: bool = False) -> float:
         """What a difference of two scores is multiplied by to be in units of reward.
 
         With one action logged at random, E[LDE] = rhat + (V - rhat)/A: the scores shrink differences A-fold. Proxies
-        are no probabilities, and scores by them stay scores.
+        are no probabilities, and scores by them stay scores. Where the eligible actions change from row to row, A is
+        their mean number, and the terms of a row with A_n of them count A_n / A times.
         """
         return float(n_actions) if self.is_score and not proxies else 1.0
 
@@ -263,7 +264,9 @@ def find_estimator(name: str | Estimator, others: tuple[str, ...] = ()) -> Estim
     if head in ELSEWHERE and not colon:
         raise PodiumError(f"unknown estimator {name!r}", hint=f"{name} is {ELSEWHERE[head]} here.")
     known = (*others, *(n.partition(":")[0] for n in FAMILY))
-    raise PodiumError(f"unknown estimator {name!r}", hint="the estimators are " + ", ".join(known) + ".")
+    raise PodiumError(
+        f"unknown estimator {name!r}", hint=meant(name, known) + "the estimators are " + ", ".join(known) + "."
+    )
 
 
 def refuse_name(own: Estimator, others: tuple[str, ...]) -> None:
@@ -311,7 +314,7 @@ def find_estimators(names: Any, *, episodes: bool = False) -> list[Estimator]:
     return list(found.values())
 
 
-def weight_gap(n_actions: int, inverse: Floats) -> Floats:
+def weight_gap(n_actions: float | Floats, inverse: Floats) -> Floats:
     """(n,) A - 1/p_n, by which the weights of LDE, in units of reward, and of DRE differ; 0 where that is rounding.
 
     A uniform logger has p = 1/A, but 1/p need not come out as A. A statistic of such remains would be noise.

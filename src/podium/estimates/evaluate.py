@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from podium.data.action_features import describe_actions
 from podium.data.arguments import checked, real
+from podium.data.costs import without_cost_states
 from podium.data.errors import PodiumError, listed, shown
 from podium.data.facts import Fact
 from podium.data.frames import apart, rows_to_frame
 from podium.data.owned import fresh
-from podium.data.roles import describe_states
+from podium.data.roles import describe_columns
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
+from podium.estimates.costs import all_net, known_costs
 from podium.estimates.estimators import ESTIMATORS, Estimator, find_estimators
 from podium.estimates.methods import run_methods
 from podium.estimates.options import Options
 from podium.estimates.results import FEW, MethodResult
 from podium.outputs.display import Block, Shown, Table, number
 from podium.policies.batches import NewActions
+from podium.policies.cross_fitted import aimed
 from podium.policies.drafts import Policy
 from podium.version import VERSION
 
 T = TypeVar("T")
 MANY = 6  # methods that a terminal has columns for
-EVALUATE = ("normalize", "duplicates", "behavior", "actions", "unit", "seed", "sample_rows")
+EVALUATE = (
+    "normalize", "duplicates", "behavior", "actions", "unit", "seed", "sample_rows", "action_features", "cost",
+    "lower_is_better",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +49,7 @@ class Estimates(Shown):
     warnings: tuple[str, ...]
     std_errors: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)  # of values; None: not known
     freedom: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # degrees of freedom of these errors
+    costs: Mapping[str, float] | None = None  # policy -> its mean cost, where costs are known
 
     @checked(level=real(0, 1))
     def interval(self, policy: str, method: str, level: float = 0.95) -> tuple[float, float] | None:
@@ -64,6 +72,7 @@ class Estimates(Shown):
             "settings": fresh(self.settings),
             "policies": [
                 {"name": name, "estimates": dict(self.values[name]), "std_errors": dict(self.std_errors[name])}
+                | ({} if self.costs is None else {"cost": self.costs[name]})
                 for name in self.policies
             ],
             "unavailable": dict(self.unavailable),
@@ -91,7 +100,7 @@ class Estimates(Shown):
         return Table("Estimates", columns, rows, align="l" + "r" * (len(columns) - 1), notes=notes)
 
     def blocks(self, width: int) -> list[Block]:
-        return [[repr(self.log), describe_states(self.log), *self.settings.get("notes", ())], self.table()]
+        return [[repr(self.log), *describe_columns(self.log), *self.settings.get("notes", ())], self.table()]
 
 
 def evaluate(
@@ -109,7 +118,8 @@ def evaluate(
     policies : name -> policy in any form; None for the log's own pi_ columns
     estimators : names of methods, "cIPS:10" with a parameter; "all" for the whole family (`podium.estimators`)
     baseline : see `podium.baselines`
-    options : `normalize`, `duplicates`, `behavior`, `actions`, `unit`, `seed` and `sample_rows` of `podium.compare`
+    options : `normalize`, `duplicates`, `behavior`, `actions`, `unit`, `seed`, `sample_rows`, `action_features`, `cost`
+        and `lower_is_better` of `podium.compare`
 
     Examples
     --------
@@ -123,7 +133,7 @@ def evaluate(
     rows, results, unavailable = on_rows(
         log, policies, chosen, lambda rows: (rows, *run_methods(rows, methods, chosen))
     )
-    names = [m.name for m in methods]
+    results, names = all_net(results, rows), [m.name for m in methods]
     settings = {
         "estimators": names,
         "baseline": describe_baseline(baseline),
@@ -132,12 +142,14 @@ def evaluate(
         "engine": rows.sample.engine,
         "seed": chosen.seed,
         "samples": {name: result.samples for name, result in results.items()},
+        **known_settings(rows),
     }
     values = value_table(rows.policies.names, names, results)
     errors = error_table(rows.policies.names, names, results)
     freedom = {name: {m: float(result.freedom[k]) for m, result in results.items()} for k, name in enumerate(errors)}
     warnings = (*rows.warnings, *heavy_rows(rows.policies.names, results))
-    return Estimates(rows.log, rows.policies.names, values, unavailable, settings, warnings, errors, freedom)
+    costs = None if rows.policies.costs is None else dict(zip(values, rows.policies.costs.means.tolist(), strict=True))
+    return Estimates(rows.log, rows.policies.names, values, unavailable, settings, warnings, errors, freedom, costs)
 
 
 def on_rows(log: Any, policies: Any, options: Options, work: Callable[[Rows], T]) -> T:
@@ -152,15 +164,33 @@ def on_rows(log: Any, policies: Any, options: Options, work: Callable[[Rows], T]
 def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequence[Any]] | None = None) -> Rows:
     """The rows that a question is about, with the policies on them; `late` as in `open_rows`."""
     given = policies.values() if isinstance(policies, Mapping) else ()
+    log = log if options.cost is None else without_cost_states(log, options.cost)
     at_once = (
         options.normalize != "rows"
         or isinstance(options.baseline, KnownAverages)
         or any(isinstance(p, Policy) and (p.ratios is not None or p.terms) for p in given)
     )
-    return open_rows(
+    policies = aimed(policies, options.lower_is_better)
+    rows = open_rows(
         log, policies, options.behavior, options.actions, options.unit, options.seed, size=options.sample_rows,
         at_once=at_once, late=late,
     )  # fmt: skip
+    if options.action_features is not None:
+        rows = replace(rows, sample=describe_actions(rows.sample, options.action_features))
+    if options.cost is not None:
+        rows = known_costs(rows, options.cost, options.action_features, options.lower_is_better)
+    return rows
+
+
+def known_settings(rows: Rows) -> dict[str, Any]:
+    """What settings say of known costs and of features of the actions, where there are any."""
+    costs, features = rows.policies.costs, rows.sample.action_features
+    found: dict[str, Any] = {}
+    if features is not None:
+        found["action_features"] = list(features.names)
+    if costs is not None:
+        found |= {"costs": costs.to_dict(), "notes": [costs.note()]}
+    return found
 
 
 def heavy_rows(names: Sequence[str], results: Mapping[str, MethodResult]) -> list[Fact]:

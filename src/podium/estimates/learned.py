@@ -16,7 +16,7 @@ from podium.data.columns import Codes, Column, Floats, combine_codes, factorize,
 from podium.data.errors import BaselineRefused, PodiumError
 from podium.data.log import Log
 from podium.data.owned import ask
-from podium.data.scales import EPSILON, near_one
+from podium.data.scales import EPSILON, near_one, standard_columns
 from podium.estimates.baselines import BaselineRows
 
 NEIGHBOURS = 10
@@ -73,7 +73,8 @@ def state_features(log: Log) -> Floats:
 class CrossFitted:
     """A model fitted on the rows of a log, once for each fold of them without that fold, and once on all.
 
-    It predicts rewards from the features of states (`Encoder`) and one 0/1 column per action.
+    It predicts rewards from the features of states (`Encoder`), one 0/1 column per action, and the features of the
+    actions where they are known.
     """
 
     encoder: Encoder
@@ -81,6 +82,7 @@ class CrossFitted:
     folds: tuple[Any, ...]  # the model without each fold
     fold: Codes  # (n,) of the rows that it was fitted on
     whole: Any  # the model of all of them; None where only these rows are asked for
+    described: Floats  # (A, f) features of the actions; f may be 0
 
     @classmethod
     def fit(cls, model: Any, log: Log, rows: Codes, seed: int, whole: bool = False) -> CrossFitted:
@@ -88,8 +90,10 @@ class CrossFitted:
         fold, folds = assign_folds(log, rows, seed)
         encoder = Encoder.of(log)
         features = encoder.features(log)[rows]
-        refuse_many_actions(len(rows), features.shape[1], log.n_actions)
-        inputs = np.hstack([features, np.zeros((len(rows), log.n_actions))])
+        known = log.action_features
+        described = np.zeros((log.n_actions, 0)) if known is None else standard_columns(known.matrix)
+        refuse_many_actions(len(rows), features.shape[1] + described.shape[1], log.n_actions)
+        inputs = np.hstack([features, np.zeros((len(rows), log.n_actions)), described[log.action_codes[rows]]])
         inputs[np.arange(len(rows)), features.shape[1] + log.action_codes[rows]] = 1.0
         rewards = log.rewards[rows]
         models = tuple(clone(model, seed) for _ in range(folds))
@@ -98,7 +102,7 @@ class CrossFitted:
         everything = clone(model, seed) if whole else None
         if everything is not None:
             fit(everything, inputs, rewards)
-        return cls(encoder, log.n_actions, models, fold, everything)
+        return cls(encoder, log.n_actions, models, fold, everything, described)
 
     def predict(self, log: Log, fold: Codes) -> BaselineRows:
         """On the rows of a log, each by the model without its fold, or by that of all rows where its fold is -1."""
@@ -108,10 +112,11 @@ class CrossFitted:
             some = fold == k
             if not some.any():
                 continue
-            inputs = np.hstack([features[some], np.zeros((int(some.sum()), self.actions))])
+            inputs = np.hstack([features[some], np.zeros((int(some.sum()), self.actions + self.described.shape[1]))])
             for a in range(self.actions):
                 indicator = inputs[:, features.shape[1] + a]
                 indicator[:] = 1.0
+                inputs[:, features.shape[1] + self.actions :] = self.described[a]
                 matrix[some, a] = predict(model, inputs)
                 indicator[:] = 0.0
         return BaselineRows(matrix[np.arange(len(log)), log.action_codes], matrix)

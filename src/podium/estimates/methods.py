@@ -84,6 +84,7 @@ class Method:
     unit : the unit in which terms are summed
     weights, effective : the sums of the weights of methods that divide by them, and their effective rows (K,)
     level : (K,) the estimate of such a method, with every digit, where its baseline is the same for all policies
+    choices : how many actions were eligible in a row, on average, where rows count by their own number; else 0
     paired : the covariance of all pairs is wanted, and the sums of the weights; else each policy's own spread alone
     """
 
@@ -101,6 +102,7 @@ class Method:
     weights: WeightSums | None = None
     effective: Floats | None = None
     level: Floats | None = None
+    choices: float = 0.0
     paired: bool = False
 
     def kept(self, part: Part) -> Codes:
@@ -118,6 +120,8 @@ class Method:
             where = part.rows[kept]
             scales = self.scales.correction[where], self.scales.base[where]
             groups = self.scales.states[where] if groups is None else groups
+        if self.choices:  # of A_n actions, each was logged with probability 1 / A_n
+            scales = part.log.choices[kept] / self.choices, None
         terms = build_terms(
             part.log, part.policies, self.estimator, kept, self.baseline.on(part, kept),
             shared=self.shared, scales=scales, groups=groups, common_mean=self.common_mean,
@@ -161,6 +165,13 @@ def with_baseline(
     )
     if estimator.rule == "steps":
         return method
+    if options.normalize == "states" and rows.sample.eligible is not None and not rows.sample.eligible.all():
+        raise PodiumError(
+            'normalize="states" is for logs in which every action is possible in every row',
+            hint="leave it out: without it rows count by the number of their eligible actions.",
+        )
+    if rows.sample.eligible is not None and estimator.is_score and not rows.policies.proxies:
+        method = replace(method, choices=rows.log.mean_choices)
     if options.normalize == "states":
         method = replace(method, scales=StateScales.of(rows.all_at_once, method.kept(rows.all_at_once), estimator))
     fitted = baseline.on(rows.sample_part, method.kept(rows.sample_part)[:1])

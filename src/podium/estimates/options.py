@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from podium.data.action_features import action_features
 from podium.data.arguments import SEED, choice, flag, optional, real, text, whole
 from podium.data.coded import space
-from podium.data.errors import PodiumError, shown
+from podium.data.costs import CostNames, cost_names
+from podium.data.errors import PodiumError, close_to, shown
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
@@ -32,7 +33,8 @@ RULES = {
     "normalize": choice("rows", "states"), "duplicates": optional(choice("latest", "all")),
     "lower_is_better": flag, "joint": flag, "actions": space,
     "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
-    "look": optional(look_text),
+    "look": optional(look_text), "action_features": optional(action_features),
+    "cost": optional(cost_names),
 }  # fmt: skip
 
 
@@ -55,6 +57,8 @@ class Options:
     seed: int = 0
     sample_rows: int = SAMPLE_ROWS
     look: Any = None
+    action_features: Any = None
+    cost: Any = None
 
     def __post_init__(self) -> None:
         level = self.level
@@ -64,14 +68,17 @@ class Options:
         for name, rule in RULES.items():
             object.__setattr__(self, name, rule(name, getattr(self, name)))
         check_baseline(self.baseline)
+        if self.cost is not None and self.normalize == "states":
+            hint = 'leave normalize="states" out, or subtract the costs from the rewards.'
+            raise PodiumError("known costs are averaged over rows, not over states", hint=hint)
 
     @classmethod
     def of(cls, allowed: Sequence[str], given: Mapping[str, Any], **others: Any) -> Options:
         """Options by keyword, those that a question knows; any other is refused by name."""
         for name in given:
             if name not in allowed:
-                near = get_close_matches(name, allowed, 1)
-                hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(allowed) + "."
+                near = close_to(name, allowed)
+                hint = f"did you mean {near}?" if near else "the options are " + ", ".join(allowed) + "."
                 raise PodiumError(f"unknown option {name!r}", hint=hint)
         return cls(**given, **others)
 
@@ -99,6 +106,8 @@ def literal(name: str, value: Any) -> str:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, CostNames):
+        return value.as_python()
     if value is None or isinstance(value, str | bool | int | float):
         return repr(value)
     if isinstance(value, tuple | list) and all(isinstance(x, str | int | float) for x in value):

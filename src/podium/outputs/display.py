@@ -10,7 +10,7 @@ from math import floor, log10
 from typing import Any, TypeAlias
 
 from podium.data.arguments import checked, flag, whole
-from podium.data.columns import plain, sort_key
+from podium.data.columns import Column, plain, sort_key
 from podium.data.owned import keep_fields
 from podium.outputs.markup import Markup, join, tag, visible
 
@@ -97,6 +97,18 @@ class Shown:
             block.html() if isinstance(block, Table) else join(tag("p", line) for line in block)
             for block in self.blocks(ENDLESS)
         )
+
+
+def first_rows_table(title: str, columns: Sequence[tuple[str, Column]], most: int) -> Table:
+    """The first rows of columns of equal length, as a notebook shows a log."""
+    total = len(columns[0][1])
+    rows = [
+        [str(n + 1), *(number(x) if isinstance(x, float) else label_text(x) for x in map(plain, cells))]
+        for n, cells in enumerate(zip(*(c[:most] for _, c in columns), strict=True))
+    ]
+    sides = "".join("r" if c.dtype.kind in "iuf" else "l" for _, c in columns)
+    notes = [f"{total - most:,} more rows"] if total > most else []
+    return Table(title, ["row", *(header for header, _ in columns)], rows, "r" + sides, notes)
 
 
 def cell(text: str) -> str:

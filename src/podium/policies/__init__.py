@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from podium.data.columns import Codes, Floats
-from podium.data.errors import PodiumError, count, listed, refuse_rows
+from podium.data.eligible import restricted, restricted_choices, uniform_over
+from podium.data.errors import PodiumError, count, meant, refuse_rows
 from podium.data.facts import Fact
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.policies.drafts import Draft, GivenTerms, Policy
 from podium.policies.forms import draft_policy
-from podium.policies.specs import shadowed_columns
+from podium.policies.labels import new_actions
+from podium.policies.specs import spec_warnings
 
 
 class HasColumns(Protocol):
@@ -37,6 +40,7 @@ class PolicyRows:
     ratios: Floats | None = None  # (N,) pi(a_n|s_n)/p_n, where they were given
     terms: Mapping[str, GivenTerms] = field(default_factory=dict)  # method -> row terms, where they were given
     density: bool = False  # a proxy that is a density: its ratios are true weights
+    moved: Floats | None = None  # (N,) probability that was moved to eligible actions
 
     @property
     def has_full(self) -> bool:
@@ -61,6 +65,7 @@ class PolicyRows:
             matrix=None if self.matrix is None else self.matrix[rows],
             chosen=None if self.chosen is None else self.chosen[rows],
             ratios=None if self.ratios is None else self.ratios[rows],
+            moved=None if self.moved is None else self.moved[rows],
             terms={method: GivenTerms(given.rows[rows], given.effective) for method, given in self.terms.items()},
         )
 
@@ -87,6 +92,7 @@ class PolicySet:
 
     policies: tuple[PolicyRows, ...]
     warnings: tuple[str, ...] = ()
+    costs: Any = None  # what they cost where that is known (`podium.estimates.costs`)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,16 +114,16 @@ def resolve_policies(log: Log, policies: Any = None) -> tuple[Log, PolicySet]:
     """Read every policy on the log; the log returned has an action space that holds all their actions."""
     given = named_policies(log, policies)
     drafts = {name: draft_policy(name, policy, log) for name, policy in given.items()}
-    warnings = shadowed_columns(given, log.columns)
+    warnings = spec_warnings(given, log.columns)
     for name, draft in drafts.items():
         known = set(log.action_space)
         new = [x for x in draft.labels if x not in known]
         if new:
-            warnings.append(Fact("new actions", policy=name, actions=listed(new, 5)))
+            warnings.append(new_actions(name, new, log.action_space))
             log = log.with_actions(new)
+    warnings += [note for draft in drafts.values() for note in draft.notes]
     rows = tuple(align(name, draft, log) for name, draft in drafts.items())
-    warnings += [w for p in rows if (w := conflicting_rows(p, log))]
-    return log, PolicySet(rows, tuple(warnings))
+    return log, PolicySet(rows, (*warnings, *noticed(rows, log)))
 
 
 def named_policies(log: HasColumns, policies: Any) -> dict[str, Any]:
@@ -139,7 +145,7 @@ def named_policies(log: HasColumns, policies: Any) -> dict[str, Any]:
             if name not in own:
                 raise PodiumError(
                     f"the log has no policy {name!r}",
-                    hint="its pi_ columns hold: " + (", ".join(own) or "none") + ".",
+                    hint=meant(name, own) + "its pi_ columns hold: " + (", ".join(own) or "none") + ".",
                 )
         return {name: own[name] for name in policies}
     raise PodiumError(
@@ -188,11 +194,17 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
     rows = np.arange(len(log))
     position = {label: j for j, label in enumerate(log.action_space)}
     columns = np.array([position[x] for x in draft.labels], dtype=np.int64)
+    if draft.kind == "uniform" and log.eligible is not None:
+        return PolicyRows(name, "uniform", 1 / log.choices, uniform_over(log.eligible))
     if draft.kind == "uniform":
         matrix = np.broadcast_to(np.float64(1 / log.n_actions), (len(log), log.n_actions))
         return PolicyRows(name, "uniform", np.full(len(log), 1 / log.n_actions), matrix)
     if draft.chosen is not None:
         chosen = columns[draft.chosen]
+        if log.eligible is not None:
+            spread, moved = restricted_choices(f"policy {name!r}", chosen, log)
+            if spread is not None:
+                return PolicyRows(name, draft.kind, spread[rows, log.action_codes], spread, moved=moved)
         return PolicyRows(name, draft.kind, (chosen == log.action_codes).astype(float), chosen=chosen)
     if draft.matrix is None:
         assert draft.logged is not None
@@ -204,8 +216,11 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
     if draft.labels != log.action_space:
         matrix = np.zeros((len(log), log.n_actions))
         matrix[:, columns] = draft.matrix
+    moved = None
+    if log.eligible is not None:
+        matrix, moved = restricted(f"policy {name!r}", matrix, log, draft.proxy)
     logged = matrix[rows, log.action_codes]
-    if draft.logged is not None:
+    if draft.logged is not None and moved is None:
         refuse_rows(
             f"policy {name!r}: the probability of the logged action",
             "must agree with the full distribution within 1e-6",
@@ -213,7 +228,19 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
             draft.logged,
             "correct the one or the other, or leave the column of the logged action out.",
         )
-    return PolicyRows(name, draft.kind, logged, matrix, proxy=draft.proxy)
+    return PolicyRows(name, draft.kind, logged, matrix, proxy=draft.proxy, moved=moved)
+
+
+def noticed(policies: Iterable[PolicyRows], log: Log) -> list[Fact]:
+    """What to say of the policies on the rows of a log."""
+    facts = [Fact("actions named by slot")] if log.names.get("eligible") == "slots" else []
+    for p in policies:
+        if (conflict := conflicting_rows(p, log)) is not None:
+            facts.append(conflict)
+        if p.moved is not None and p.moved.any():
+            rows = count(int(np.count_nonzero(p.moved)), "row")
+            facts.append(Fact("renormalized", policy=p.name, rows=rows, share=float(p.moved.mean())))
+    return facts
 
 
 def conflicting_rows(policy: PolicyRows, log: Log) -> Fact | None:

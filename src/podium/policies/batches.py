@@ -19,6 +19,7 @@ from podium.data.roles import Roles, behavior_prefixes
 from podium.policies import PolicyRows, PolicySet, align
 from podium.policies.drafts import Draft, Policy, check_rows
 from podium.policies.forms import draft_policy, stated
+from podium.policies.labels import new_actions
 from podium.policies.shares import is_shares, refuse_unshared
 from podium.policies.tables import Table, open_table
 
@@ -117,6 +118,8 @@ def on_rows(policy: Policy, rows: Codes) -> Policy:
     """A prepared policy for some rows of the log: of answers row by row, those of these rows."""
     if policy.kind in BY_ROW:
         return replace(policy, source=policy.source[rows])
+    if isinstance(policy.source, Draft):
+        return replace(policy, source=policy.source.take(rows))
     return replace(policy, source=policy.source.take(rows)) if isinstance(policy.source, Table) else policy
 
 
@@ -178,6 +181,7 @@ def widen(
         if name in late:
             labels = tuple(sorted({*labels, *late[name]} - known, key=sort_key))
         if labels and name != "behavior":
-            warnings.append(Fact("new actions", policy=name, actions=listed(labels, 5)))
+            warnings.append(new_actions(name, labels, space))
+        warnings += draft.notes if name != "behavior" else ()
         space = (*space, *labels)
     return space, warnings

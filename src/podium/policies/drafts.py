@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -24,14 +24,17 @@ from podium.data.columns import (
     plain,
     to_array,
 )
-from podium.data.errors import PodiumError, count, listed, refuse_rows, show_value, shown, told_as
+from podium.data.errors import PodiumError, count, listed, percent_hint, refuse_rows, show_value, shown, told_as
+from podium.data.facts import Fact
 from podium.data.frames import frame_to_columns, is_frame
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
 from podium.data.owned import ask, lent, owned
+from podium.data.probabilities import AGREE
+from podium.policies.labels import check_mapping, matched, refuse_alike, refuse_shifted, renamed
 
 KINDS = (
     "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "shares",
-    "logged", "sql",
+    "logged", "sql", "learned",
 )  # fmt: skip
 
 
@@ -55,6 +58,7 @@ class Policy:
     proxy : the numbers are scores that stand for probabilities, so their rows need not sum to 1
     ratios : (N,) pi(a_n|s_n) / p_n, where the two are too small to be divided; for kind "probabilities"
     terms : method -> row terms of methods that look inside a row (see `podium.episodes`)
+    labels : the log's actions that the policy's own stand for, {0: "a", 1: "b"} or ["a", "b"], where the two differ
     density : a proxy that is a density, so that `ratios` are true weights and methods that use them may claim
 
     Examples
@@ -69,6 +73,7 @@ class Policy:
     ratios: Any = None
     terms: Mapping[str, GivenTerms] | None = field(default=None, repr=False)
     density: bool = field(default=False, repr=False)
+    labels: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind is not None and (not isinstance(self.kind, str) or self.kind not in KINDS):
@@ -77,6 +82,8 @@ class Policy:
             )
         for name in ("proxy", "density"):
             flag(name, getattr(self, name))
+        if self.labels is not None:
+            check_mapping(self.labels)
         if self.terms is not None:
             mapping("terms", self.terms)
         if self.ratios is not None and self.kind != "probabilities":
@@ -99,6 +106,16 @@ class Draft:
     ratios: Floats | None = None  # (N,)
     terms: Mapping[str, GivenTerms] = field(default_factory=dict)
     density: bool = False
+    notes: tuple[Fact, ...] = ()  # what was noticed when it was read
+
+    def take(self, rows: Codes) -> Draft:
+        """The policy on some of its rows, where it is known for all actions."""
+        matrix, chosen = self.matrix, self.chosen
+        return replace(
+            self,
+            matrix=None if matrix is None else matrix[rows],
+            chosen=None if chosen is None else chosen[rows],
+        )
 
 
 def read_actions(name: str, policy: Policy, log: Log) -> Draft:
@@ -107,15 +124,15 @@ def read_actions(name: str, policy: Policy, log: Log) -> Draft:
     labels = tuple(plain(x) for x in distinct)
     fractions = column.dtype.kind == "f" and log.actions.dtype.kind != "f"  # rather probabilities than new actions
     known = set(log.action_space)
-    strange = [x not in known and (fractions or not may_be_action(x, log)) for x in labels]
-    refuse_rows(
-        f"policy {name!r}",
-        "must choose actions of the log",
-        np.array(strange, dtype=bool)[chosen],
-        column,
-        f"the actions are {listed(log.action_space)}; probabilities are an array of floats, or (N, A).",
-    )
+    if fractions and not known.issuperset(labels):
+        refuse_choices(name, np.array([x not in known for x in labels])[chosen], column, log)
     return Draft("actions", labels=labels, chosen=chosen)
+
+
+def refuse_choices(name: str, bad: NDArray[np.bool_], chosen: Any, log: Log) -> None:
+    """Refuse rows in which a policy chooses what cannot be an action."""
+    hint = f"the actions are {listed(log.action_space)}; probabilities are an array of floats, or (N, A)."
+    refuse_rows(f"policy {name!r}", "must choose actions of the log", bad, chosen, hint)
 
 
 def may_be_action(label: Any, log: Log) -> bool:
@@ -173,30 +190,49 @@ def probabilities(values: Any, what: str, dimensions: int, proxy: bool, hint: st
         worst = worst[np.arange(len(bad)), flat.argmax(axis=1)]
         hint = "declare a score that is no probability with podium.Policy(x, proxy=True)."
         hint = "a score that stands for a probability is a number from 0 on." if proxy else hint
+        hint = hint if proxy else percent_hint(result, what) or hint
         refuse_rows(what, rule, flat.any(axis=1), worst, hint)
     return owned(result)
 
 
-def check_draft(name: str, draft: Draft, log: Log) -> Draft:
-    """A policy has one row per log row, sums to 1, and agrees with itself."""
+def check_draft(name: str, draft: Draft, log: Log, names: Any = None) -> Draft:
+    """A policy has one row per log row, names actions of the log, sums to 1, and agrees with itself.
+
+    `names` are those that were given for its actions (`Policy.labels`).
+    """
+    draft = named_draft(name, draft, log, names)
     for part in (draft.logged, draft.matrix, draft.chosen, draft.ratios):
         if part is not None:
             check_rows(name, part, len(log))
-    known, seen = set(log.action_space), set()
+    seen = set()
     for label in draft.labels:
         if label in seen:
             raise PodiumError(
                 f"policy {name!r} names the action {show_value(label)} twice", hint="name each action once."
             )
         seen.add(label)
-        if label not in known and not may_be_action(label, log):
-            raise PodiumError(
-                f"policy {name!r} names the action {show_value(label)}, which is no action of the log",
-                hint=f"the actions are {listed(log.action_space)}.",
-            )
     if draft.matrix is not None and not draft.proxy:
         check_sums(f"policy {name!r}: the sum of a row's probabilities", draft.matrix, draft.labels)
     return draft
+
+
+def named_draft(name: str, draft: Draft, log: Log, names: Any) -> Draft:
+    """The policy with its actions as the log names them; what cannot be an action of the log is refused."""
+    labels, note = matched(name, renamed(name, draft.labels, names), log.action_space)
+    known = set(log.action_space)
+    strange = [label not in known and not may_be_action(label, log) for label in labels]
+    refuse_shifted(name, labels, log.action_space)
+    if any(strange) and draft.kind == "actions" and draft.chosen is not None:
+        chosen = [labels[k] for k in draft.chosen]
+        refuse_choices(name, np.array(strange)[draft.chosen], chosen, log)
+    if any(strange):
+        first = show_value(labels[strange.index(True)])
+        raise PodiumError(
+            f"policy {name!r} names the action {first}, which is no action of the log",
+            hint=f"the actions are {listed(log.action_space)}.",
+        )
+    refuse_alike(name, labels, log.action_space)
+    return replace(draft, labels=labels, notes=draft.notes if note is None else (*draft.notes, note))
 
 
 def check_rows(name: str, answers: Any, rows: int) -> None:

@@ -12,11 +12,12 @@ import numpy as np
 from podium.adapters.sb3 import read_model_choices
 from podium.data.arguments import attribute, refuse_class
 from podium.data.columns import REAL, is_unequal, match_label, plain, to_array
-from podium.data.errors import PodiumError, listed, show_value, shown
+from podium.data.errors import PodiumError, listed, meant, show_value, shown
 from podium.data.frames import columns_to_frame, is_frame
 from podium.data.log import Log
 from podium.data.roles import available
 from podium.policies.drafts import Draft, Policy, call, check_draft, probabilities, read_actions, read_distribution
+from podium.policies.recipes import Learned
 from podium.policies.shares import read_shares
 from podium.policies.specs import parse_spec
 from podium.policies.sql import chosen_actions
@@ -26,7 +27,7 @@ from podium.policies.tables import read_table
 def draft_policy(name: str, policy: Any, log: Log) -> Draft:
     """Read one policy, whatever its form."""
     policy = stated(name, policy, log)
-    return check_draft(name, READERS[policy.kind](name, policy, log), log)
+    return check_draft(name, READERS[policy.kind](name, policy, log), log, policy.labels)
 
 
 def stated(name: str, policy: Any, log: Log) -> Policy:
@@ -40,6 +41,8 @@ def stated(name: str, policy: Any, log: Log) -> Policy:
 def guess_kind(name: str, source: Any) -> str:
     """The form of a policy that was given without saying which."""
     refuse_class(f"policy {name!r}", source)
+    if isinstance(source, Learned | Draft):
+        return "learned"
     if is_frame(source) or isinstance(source, Mapping):
         return "table"
     what = f"policy {name!r}"
@@ -69,7 +72,7 @@ def read_column(name: str, policy: Policy, log: Log) -> Draft:
     header = str(policy.source)
     full = {h: log.columns[h] for h in log.columns if h.startswith(header + ":")}
     if header not in log.columns and not full:
-        raise PodiumError(f"policy {name!r}: the log has no column {header!r}", hint=available(log.columns))
+        raise PodiumError(f"policy {name!r}: the log has no column {header!r}", hint=available(log.columns, header))
     logged = None
     if header in log.columns and not (full and header == log.header("propensity")):  # the log compares those itself
         column = log.columns[header]
@@ -197,7 +200,8 @@ def read_constant(name: str, policy: Policy, log: Log) -> Draft:
     if not isinstance(label, Hashable) or label not in log.action_space:
         raise PodiumError(
             f"policy {name!r}: {show_value(label)} is not an action of this log",
-            hint=f"the actions are {listed(log.action_space)}; name more with --actions.",
+            hint=f"{meant(label, log.action_space)}the actions are {listed(log.action_space)}; name more with "
+            "--actions.",
         )
     return Draft("constant", labels=(label,), chosen=np.zeros(len(log), dtype=np.int64))
 
@@ -221,6 +225,16 @@ def read_sql(name: str, policy: Policy, log: Log) -> Draft:
     return read_actions(name, Policy(chosen_actions(name, str(policy.source), log)), log)
 
 
+def read_learned(name: str, policy: Policy, log: Log) -> Draft:
+    if isinstance(policy.source, Draft):  # cross-fitted before it was asked on any rows
+        return policy.source
+    raise PodiumError(
+        f"policy {name!r} is a recipe that learns from the log; only a candidate policy can be one, and only on a log "
+        "in memory",
+        hint="read the log with podium.read_log (--engine memory), or give a policy that is already trained.",
+    )
+
+
 READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "column": read_column,
     "probabilities": read_probabilities,
@@ -234,4 +248,5 @@ READERS: dict[str | None, Callable[[str, Policy, Log], Draft]] = {
     "shares": read_shares,
     "logged": read_logged,
     "sql": read_sql,
+    "learned": read_learned,
 }

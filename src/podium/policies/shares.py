@@ -15,7 +15,8 @@ import numpy as np
 
 from podium.data.columns import REAL, Codes, Floats, match_label, plain
 from podium.data.errors import PodiumError, listed, show_value
-from podium.data.log import AGREE, MOST_ROUNDED, ROUNDED, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE, MOST_ROUNDED, ROUNDED
 from podium.policies.drafts import Draft, Policy, may_be_action
 
 HINT = 'write shares:a=.4,b=.6, with "quotes" around a name that holds a comma, or JSON: shares:{"a": 0.4, "b": 0.6}.'
@@ -56,6 +57,7 @@ def as_number(written: str, text: str) -> float:
 
 def normalized(shares: Mapping[Any, Any], what: str) -> dict[Any, float]:
     """Shares that sum to 1; those that are rounded to three decimals are divided by their sum."""
+    refuse_percent(shares, what)
     for label, share in shares.items():
         number = isinstance(share, REAL) and not isinstance(share, bool | np.bool_)
         if not (number and 0 <= share <= 1):  # nan is neither
@@ -71,6 +73,18 @@ def normalized(shares: Mapping[Any, Any], what: str) -> dict[Any, float]:
             hint="give every action its share, with three decimals or more, or as a fraction such as 1/3.",
         )
     return numbers if abs(total - 1) <= AGREE / 2 else {label: share / total for label, share in numbers.items()}
+
+
+def refuse_percent(shares: Mapping[Any, Any], what: str) -> None:
+    """Refuse shares that sum to 100."""
+    if not shares or not all(isinstance(x, REAL) and not isinstance(x, bool | np.bool_) for x in shares.values()):
+        return
+    if abs(float(sum(shares.values())) - 100) <= 0.5 and len(shares) > 1:
+        divided = ", ".join(f"{show_value(plain(label))}: {float(x) / 100:.6g}" for label, x in shares.items())
+        raise PodiumError(
+            f"{what}: the shares sum to {float(sum(shares.values())):.6g}; they look like percents",
+            hint=f"divide them by 100: {{{divided}}}.",
+        )
 
 
 def is_whole(total: float, many: int) -> bool:

@@ -1,7 +1,7 @@
 """SPEC strings: policies named on the command line.
 
 column:NAME · file.csv, .parquet, .jsonl · constant:ACTION · shares:A=.4,B=.6 · uniform · logged · sql:EXPRESSION ·
-package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
+package.module:object · learned:package.module:object · model.skops · sb3:ALGO:model.zip · vw:predictions.txt
 
 A SPEC means the same for every log. The bare name of a column also names it, unless it has the form of a SPEC.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +19,8 @@ from typing import Any
 
 from podium.adapters import vowpal
 from podium.adapters.sb3 import load_model
-from podium.data.errors import PodiumError, needs
+from podium.adapters.skops import load_skops, pickle_hint
+from podium.data.errors import PodiumError, close_to, meant
 from podium.data.facts import Fact
 from podium.data.files import note_input
 from podium.data.frames import ColumnTable
@@ -30,7 +31,7 @@ from podium.policies.shares import parse_shares
 
 FORMS = (
     "column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
-    "package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
+    "package.module:object, learned:package.module:object, model.skops, sb3:ALGO:model.zip, vw:predictions.txt"
 )
 WORDS = ("uniform", "logged")
 PREFIXES = ("column", "constant", "shares", "sql", "vw")
@@ -44,27 +45,27 @@ def parse_spec(spec: str, log: Log) -> Policy:
     if not is_spec(spec):
         if spec in log.columns:
             return Policy(spec, kind="column")
-        if is_member(spec):
+        if is_member(spec) and not meant_spec(spec, ()):  # no such module: rather a misspelled SPEC
             return Policy(load_object(head, rest, "policy"))
-        raise PodiumError(f"unknown policy {spec!r}", hint=f"a SPEC is one of {FORMS}; or name a column of the log.")
+        hint = f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}; or name a column of the log."
+        raise PodiumError(f"unknown policy {spec!r}", hint=hint)
     if spec in WORDS:
         return Policy(kind=spec)
     if head in ("column", "constant", "sql"):
         return Policy(rest, kind=head)
     if head == "shares":
         return Policy(parse_shares(rest), kind="shares")
+    if is_recipe(spec):  # made a policy before it is read, where that is possible
+        return Policy(spec, kind="learned")
     if head == "sb3":
         return Policy(load_model(spec), kind="model")
     if head == "vw":
         return Policy(vowpal.read_predictions(rest, log), kind="distribution")
     ending = Path(spec).suffix.lower()
     if ending in PICKLES:
-        raise PodiumError(
-            f"{Path(spec).name} is a pickle, and reading one can run any code",
-            hint="save the model with skops.io.dump(model, 'model.skops'), or pass the object to podium.compare.",
-        )
+        raise refuse_pickle(Path(spec))
     if ending == ".skops":
-        return Policy(load_skops(Path(spec)), kind="model")
+        return Policy(load_skops(Path(spec)).model, kind="model")
     if ending in TABLES:
         texts = [h for h, c in log.state_columns.items() if c.dtype == object]
         columns = read_columns(spec)
@@ -77,11 +78,24 @@ def parse_spec(spec: str, log: Log) -> Policy:
 def is_spec(text: str) -> bool:
     """Whether a text is a SPEC by its form, whatever columns a log has: no header can change what a SPEC means."""
     head, _, rest = text.partition(":")
-    if text in WORDS or head == "sb3" or (head in PREFIXES and rest):
+    if text in WORDS or head == "sb3" or (head in PREFIXES and rest) or is_recipe(text):
         return True
     if Path(text).suffix.lower() in (*PICKLES, ".skops", *TABLES):
         return True
     return is_member(text) and is_module(head.partition(".")[0])
+
+
+def meant_spec(spec: str, columns: Collection[str]) -> str:
+    """The beginning of a hint: the SPEC that was probably meant; nothing where none is near."""
+    head, colon, rest = spec.partition(":")
+    near = close_to(head, (*PREFIXES, "sb3", "learned")) if rest else None
+    return f"did you mean {near + colon + rest!r}? " if near else meant(spec, (*WORDS, *columns))
+
+
+def is_recipe(text: str) -> bool:
+    """Whether a text has the form learned:package.module:object."""
+    head, _, rest = text.partition(":")
+    return head == "learned" and is_member(rest)
 
 
 def is_member(text: str) -> bool:
@@ -103,6 +117,37 @@ def shadowed_columns(policies: Mapping[str, Any], columns: Collection[str]) -> l
         for name, spec in policies.items()
         if isinstance(spec, str) and spec in columns and is_spec(spec)
     ]
+
+
+def spec_warnings(policies: Mapping[str, Any], columns: Collection[str]) -> list[Fact]:
+    """What should be said of policies that are named by SPECs."""
+    found = shadowed_columns(policies, columns)
+    for name, spec in policies.items():
+        if is_model_file(spec):
+            file = load_skops(Path(spec))
+            if file.made_with:
+                said = {"file": Path(spec).name, "made": file.made_with, "installed": file.installed}
+                found.append(Fact("model of another version", policy=name, **said))
+    return found
+
+
+def check_models(specs: Iterable[Any]) -> None:
+    """Load every model file that SPECs name, so that one that cannot be used is refused before any data is read."""
+    for spec in specs:
+        if is_model_file(spec):
+            load_skops(Path(spec))
+        elif isinstance(spec, str) and Path(spec).suffix.lower() in PICKLES and is_spec(spec):
+            raise refuse_pickle(Path(spec))
+
+
+def is_model_file(spec: Any) -> bool:
+    """Whether a SPEC names a .skops file."""
+    head, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    return bool(head) and not (head in (*PREFIXES, "sb3") and rest) and Path(spec).suffix.lower() == ".skops"
+
+
+def refuse_pickle(path: Path) -> PodiumError:
+    return PodiumError(f"{path.name} is a pickle, and reading one can run any code", hint=pickle_hint(path))
 
 
 def file_of(spec: str) -> str:
@@ -176,24 +221,3 @@ def is_elsewhere(top: str, here: str, others: Sequence[str]) -> bool:
         return True
     found = PathFinder.find_spec(top, others)
     return found is not None and found.origin is not None
-
-
-def load_skops(path: Path) -> Any:
-    """A scikit-learn model from a skops file, which cannot run code; types skops does not know are refused."""
-    if not path.exists():
-        raise PodiumError(f"there is no file {str(path)!r}", hint="check the path of the model.")
-    note_input(path)
-    with needs("skops", "sklearn", "reading a .skops model"):
-        from skops import io
-    try:
-        unknown = io.get_untrusted_types(file=path)
-    except Exception as error:
-        raise PodiumError(
-            f"{path.name} is not a skops file: {error}", hint="save the model with skops.io.dump."
-        ) from error
-    if unknown:
-        raise PodiumError(
-            f"{path.name} holds types that skops does not trust: {', '.join(unknown[:5])}",
-            hint="load the model in Python yourself, and pass the object to podium.compare.",
-        )
-    return io.load(path, trusted=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -55,9 +56,9 @@ def chosen_actions(name: str, expression: str, log: Log) -> Column:
         except duckdb.Error as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
-            raise PodiumError(
-                f"policy {name!r}: the SQL cannot be run: {first_line(error)}", hint=columns_hint(visible)
-            ) from error
+            right = quote_columns(expression, visible)
+            hint = columns_hint(visible) if right == expression else f"quote names with spaces or signs: sql:{right}"
+            raise PodiumError(f"policy {name!r}: the SQL cannot be run: {first_line(error)}", hint=hint) from error
         except RuntimeError as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
@@ -243,3 +244,23 @@ def columns_hint(visible: Iterable[str]) -> str:
         f"write CASE WHEN ... THEN 'a' ELSE 'b' END over {', '.join(names[:LISTED])}{more}; "
         "a policy may not see action or reward."
     )
+
+
+def quote_columns(expression: str, columns: Iterable[str]) -> str:
+    """An expression in which names of columns that SQL reads only in quotes stand in quotes.
+
+    >>> quote_columns("CASE WHEN patient age > 65 THEN 'patient age' ELSE 'b' END", ["Patient Age", "dose"])
+    'CASE WHEN "Patient Age" > 65 THEN \\'patient age\\' ELSE \\'b\\' END'
+    >>> quote_columns("patient_age > 65", ["Patient Age"])
+    '"Patient Age" > 65'
+    """
+    names = list(columns)
+    known = {h.lower(): h for h in names if not h.isidentifier() and not h.isdigit() and h.strip()}
+    if not known:
+        return expression
+    plain = {h.lower() for h in names}
+    spoken = {"_".join(re.findall(r"\w+", h)): header for h, header in known.items()}  # patient_age for Patient Age
+    known |= {word: header for word, header in spoken.items() if word and word not in plain}
+    words = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    found = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?<!\w)(" + words + r")(?!\w)", re.IGNORECASE)
+    return found.sub(lambda m: m[1] or name_of(known[m[2].lower()]), expression)

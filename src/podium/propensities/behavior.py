@@ -12,6 +12,7 @@ import numpy as np
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
 from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.policies import align
 from podium.policies.drafts import Policy
 from podium.policies.forms import draft_policy
@@ -26,10 +27,9 @@ def read_behavior(log: Log, behavior: Any, seed: int) -> tuple[dict[str, Any], F
     if isinstance(behavior, Loggers):
         return mixed(log, behavior), None
     if behavior is None:
-        shares = shares_in(log)
-        if shares is None:
+        behavior = shown_by_propensities(log)
+        if behavior is None:
             return {}, None
-        behavior = Policy(shares, kind="shares")
     estimated = None
     asked = isinstance(behavior, str) and behavior.partition(":")[0] == "estimate"
     if asked or hasattr(behavior, "belief"):
@@ -43,17 +43,31 @@ def read_behavior(log: Log, behavior: Any, seed: int) -> tuple[dict[str, Any], F
     draft = draft_policy("behavior", behavior, log)
     log = log.with_actions(draft.labels)
     policy = align("behavior", draft, log)
-    if draft.kind == "shares" and policy.matrix is not None:
+    fixed = draft.kind == "shares" and (log.eligible is None or bool(log.eligible.all()))
+    if fixed and policy.matrix is not None:
         counts = np.bincount(log.action_codes, minlength=log.n_actions)
         refuse_unshared(*(dict(zip(log.action_space, x, strict=True)) for x in (policy.matrix[0], counts)))
     fields = {
         "action_space": log.action_space,
         "behavior": policy.full(log.n_actions) if policy.has_full else None,
         "estimated": estimated or log.estimated,
-        "logged_by": "",
-        "shares": draft.kind == "shares",
+        "logged_by": "the full behaviour policy, renormalized over the eligible actions"
+        if policy.moved is not None
+        else "",
+        "shares": fixed,
     }
     return fields, policy.logged
+
+
+def shown_by_propensities(log: Log) -> Policy | None:
+    """The behavior policy that the propensities of the logged actions show: fixed shares, or uniform over the eligible
+    actions; None where they do not."""
+    if log.propensities is None or log.eligible is None or log.eligible.all():
+        shares = shares_in(log)
+        return None if shares is None else Policy(shares, kind="shares")
+    seen = len(np.unique(log.action_codes))
+    even = bool((np.abs(log.propensities - 1 / log.choices) <= AGREE).all())
+    return Policy("uniform", kind="uniform") if even and len(log) >= 2 * seen else None
 
 
 def named_model(spec: str) -> Any:

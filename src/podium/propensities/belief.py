@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Codes, Floats, descending, factorize, group_sums
+from podium.data.eligible import Mask
 from podium.data.errors import listed, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
@@ -111,7 +112,7 @@ def assess(log: Log, behavior: Floats, shares: Floats, features: Floats, names: 
     rows, n = np.arange(len(log)), len(log)
     p, share = behavior[rows, log.action_codes], shares[rows, log.action_codes]
     gain = np.log(p) - np.log(share)
-    curve, error, chi2 = calibration_curve(behavior, log.action_codes)
+    curve, error, chi2 = calibration_curve(behavior, log.action_codes, log.eligible)
     counts = np.bincount(log.action_codes, minlength=log.n_actions)
     z, cells = balance(log, behavior, features, counts)
     action, feature = divmod(int(descending(np.abs(z).ravel())[0]), z.shape[1])
@@ -128,7 +129,7 @@ def assess(log: Log, behavior: Floats, shares: Floats, features: Floats, names: 
         "tiny_share": float((p < TINY).mean()),
         "least": float(p.min()),
         "ess_share": float((1 / p).sum() ** 2 / (1 / p**2).sum() / n),
-        "uncovered": float((behavior < 0.1 / log.n_actions).mean()),
+        "uncovered": uncovered_share(log, behavior),
         "rare_actions": int(((counts > 0) & (counts < ROWS_PER_ACTION)).sum()),
         "curve": curve,
     }
@@ -161,14 +162,22 @@ def find_doubts(b: Belief, log: Log, counts: Codes) -> list[Doubt]:
     return found
 
 
-def calibration_curve(behavior: Floats, actions: Codes) -> tuple[tuple[Bin, ...], float, float]:
+def uncovered_share(log: Log, behavior: Floats) -> float:
+    """The share of cells (row, eligible action) with a probability below a tenth of 1 / A."""
+    rare = behavior < 0.1 / log.choices[:, None]
+    return float(rare.mean() if log.eligible is None else rare[log.eligible].mean())
+
+
+def calibration_curve(
+    behavior: Floats, actions: Codes, eligible: Mask | None = None
+) -> tuple[tuple[Bin, ...], float, float]:
     """The curve over bins that expect about the same number of rows, the share of rows misplaced, and chi-square.
 
     Cells of equal probability stay in one bin, whatever the order of the rows.
     """
     n = len(behavior)
     distinct, cell = np.unique(np.round(behavior, 9), return_inverse=True)
-    cells = np.bincount(cell.ravel()).astype(np.float64)
+    cells = np.bincount(cell.ravel(), None if eligible is None else eligible.ravel()).astype(np.float64)
     hits = np.bincount(cell.reshape(behavior.shape)[np.arange(n), actions], minlength=len(cells))
     mass = distinct * cells
     middle = np.cumsum(mass) - mass / 2
@@ -187,15 +196,18 @@ def calibration_curve(behavior: Floats, actions: Codes) -> tuple[tuple[Bin, ...]
 def balance(log: Log, behavior: Floats, features: Floats, counts: Codes) -> tuple[Floats, int]:
     """(A, d) z of sum_n (1[a_n = a] / p(a|s_n) - 1) x_n, its variance as the estimate implies; 0 for rare actions.
 
-    The features come with a first column of ones. Unit clusters are ignored: rows of a unit share states, not draws.
+    The sum is over the rows in which the action is eligible. The features come with a first column of ones. Unit
+    clusters are ignored: rows of a unit share states, not draws.
     """
     n, a = behavior.shape
     p = behavior[np.arange(n), log.action_codes]
     weighted = np.zeros((a, features.shape[1]))
     np.add.at(weighted, log.action_codes, features / p[:, None])
+    expected = features.sum(axis=0) if log.eligible is None else log.eligible.T.astype(np.float64) @ features
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (1 / behavior - 1).T @ features**2
-        z = (weighted - features.sum(axis=0)) / np.sqrt(variance)
+        odds = 1 / behavior - 1
+        variance = (odds if log.eligible is None else np.where(log.eligible, odds, 0.0)).T @ features**2
+        z = (weighted - expected) / np.sqrt(variance)
     common = counts >= ROWS_PER_ACTION
     z[~common | ~np.isfinite(z).all(axis=1)] = 0.0
     return z, int(common.sum()) * features.shape[1]

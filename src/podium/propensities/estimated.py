@@ -26,6 +26,8 @@ from podium.estimates.learned import clone
 from podium.outputs.display import Shown, Table, number, share
 from podium.policies.drafts import call
 from podium.propensities.belief import HIDDEN, Belief, assess
+from podium.propensities.logistic import among_eligible
+from podium.propensities.preferences import fitted_weights, shares_over
 
 FOLDS = 5
 POWERS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
@@ -137,9 +139,12 @@ def estimate_propensities(
     folds = int(fold.max()) + 1
     learner, name = find_model(model, seed)
     shares = held_out_shares(log, fold, folds)
-    raw = learner(log, fold, folds, shares)
-    behavior = calibrate(raw, shares, log.action_codes, fold, folds)
     features, names = design(log)
+    if log.eligible is not None and name == "logistic":  # a choice among the eligible actions of each row
+        raw = among_eligible(log, features, fold, np.arange(len(log)))
+    else:
+        raw = on_eligible(learner(log, fold, folds, shares), shares, log)
+    behavior = calibrate(raw, shares, log.action_codes, fold, folds)
     return PropensityEstimate(
         behavior=behavior,
         propensities=behavior[np.arange(len(log)), log.action_codes],
@@ -174,13 +179,29 @@ def assign_folds(log: Log, folds: int, seed: int) -> Codes:
 
 
 def held_out_shares(log: Log, fold: Codes, folds: int) -> Floats:
-    """(N, A) each action's share of the rows of the other folds; half a row is added to every logged action."""
+    """(N, A) each action's share of the rows of the other folds; half a row is added to every logged action.
+
+    Where only some actions are eligible in a row, these are in proportion to weights that all rows share.
+    """
     logged = np.bincount(log.action_codes, minlength=log.n_actions) > 0
     shares = np.empty((len(log), log.n_actions))
     for k in range(folds):
         counts = np.bincount(log.action_codes[fold != k], minlength=log.n_actions) + 0.5 * logged
-        shares[fold == k] = counts / counts.sum()
+        if log.eligible is None:
+            shares[fold == k] = counts / counts.sum()
+            continue
+        shares[fold == k] = shares_over(fitted_weights(counts, log.eligible[fold != k]), log.eligible[fold == k])
     return shares
+
+
+def on_eligible(raw: Floats, shares: Floats, log: Log) -> Floats:
+    """(N, A) predictions on the eligible actions alone; the shares where nothing is left."""
+    if log.eligible is None:
+        return raw
+    inside = np.where(log.eligible, raw, 0.0)
+    total = inside.sum(axis=1, keepdims=True)
+    found: Floats = np.divide(inside, total, out=shares.copy(), where=total > 0)
+    return found
 
 
 def calibrate(raw: Floats, shares: Floats, actions: Codes, fold: Codes, folds: int) -> Floats:
@@ -258,6 +279,8 @@ class Classifier:
 
     def __call__(self, log: Log, fold: Codes, folds: int, shares: Floats) -> Floats:
         states = design(log)[0] if self.own_features else states_table(log)
+        if self.own_features and log.eligible is not None:
+            states = np.hstack([states, log.eligible])
         result = np.zeros((len(log), log.n_actions))
         for k in range(folds):
             train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)

@@ -17,7 +17,8 @@ import numpy as np
 
 from podium.data.columns import Codes, factorize, labels_column, match_label, plain
 from podium.data.errors import PodiumError, count, listed, refuse_rows
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
+from podium.data.probabilities import AGREE
 from podium.data.roles import available
 from podium.data.states import states_given
 from podium.policies import align
@@ -89,7 +90,7 @@ def who_acted(log: Log, loggers: Loggers) -> tuple[list[Any], Codes]:
     column = loggers.by
     if isinstance(column, str):
         if column not in log.columns and column not in log.state_columns:
-            raise PodiumError(f"the log has no column {column!r} for the logger", hint=available(log.columns))
+            raise PodiumError(f"the log has no column {column!r} for the logger", hint=available(log.columns, column))
         column = log.columns[column] if column in log.columns else log.state_columns[column]
     what = f"column {loggers.by!r}" if isinstance(loggers.by, str) else "the loggers' column"
     column = labels_column(column, what)

@@ -21,6 +21,7 @@ from podium.studio.questions import (
     with_behavior,
 )
 
+LONGEST = 100  # characters of a value that a person writes
 KINDS = ("column", "constant", "uniform", "logged", "file")
 
 
@@ -31,6 +32,12 @@ def chosen_roles(question: Question, form: Mapping[str, Any]) -> tuple[dict[str,
         raise PodiumError("that is no role of a column", hint="choose a role for every column.")
     texts = [h for i, h in enumerate(question.roles) if form.get(f"text-{i}") and h in question.headers]
     return roles, texts
+
+
+def chosen_reading(question: Question, form: Mapping[str, Any]) -> Question:
+    """The question with values read as a form wants it."""
+    success, dates = (str(form.get(name, "")).strip()[:LONGEST] for name in ("success", "date_format"))
+    return replace(question, success=success, date_format=dates, drop_missing=bool(form.get("drop_missing")))
 
 
 def chosen_behavior(question: Question, form: Mapping[str, Any], known: str) -> Question:
@@ -88,6 +95,11 @@ def new_candidate(
         if value not in question.roles:
             raise PodiumError("there is no such column", hint="choose one from the list.")
         default = policy_name(value)
+    elif question.continuous and kind in ("uniform", "file"):
+        raise PodiumError("that policy is for actions that can be listed", hint="choose one from the page.")
+    elif kind == "constant" and question.continuous:
+        value = f"{number(value, 'the constant'):.12g}"
+        default = f"always {value}"
     elif kind == "constant":
         if value not in labels:
             raise PodiumError("the log knows no such action", hint="choose one from the list.")

@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.data.errors import PodiumError
+from podium.data.guesses import may_be_policy
 from podium.studio import questions
-from podium.studio.choices import chosen_behavior, chosen_roles, new_candidate
-from podium.studio.guesses import may_be_policy
+from podium.studio.choices import chosen_behavior, chosen_reading, chosen_roles, new_candidate
 from podium.studio.limits import Limits
 from podium.studio.questions import Question
+from podium.studio.reading import POLICY_ENDINGS
 from podium.studio.uploads import clean_name, known_ending, store
 from podium.studio.visits import after, go, place, posted, studio_of, told, workspace_of
 from podium.studio.workspaces import Workspace
@@ -54,6 +55,7 @@ async def set_columns(request: Request) -> Response:
             return go(place(workspace, "columns"))
         try:
             roles, texts = chosen_roles(workspace.question, form)
+            workspace.question = chosen_reading(workspace.question, form)
         except PodiumError as error:
             return show_columns(request, workspace, [error.message], 422)
     problems = questions.role_problems(workspace.question, roles, limits.policies)
@@ -77,9 +79,14 @@ def show_policies(request: Request, workspace: Workspace, error: PodiumError | N
     if workspace.inspected is None or workspace.checked is None:  # another page changed the columns meanwhile
         return go(place(workspace, "columns"))
     used = {c.value for c in workspace.question.candidates if c.kind == "column"}
-    used |= {h for h, role in workspace.question.roles.items() if role in questions.SINGLE}
+    used |= {h for h, role in workspace.question.roles.items() if questions.played(role) in questions.SINGLE}
     actions = set(workspace.checked["labels"])
-    possible = [c["header"] for c in workspace.inspected["columns"] if may_be_policy(c, actions)]
+    continuous = workspace.question.continuous
+    possible = [
+        c["header"]
+        for c in workspace.inspected["columns"]
+        if (c["kind"] == "number" if continuous else may_be_policy(c, actions))
+    ]
     return studio_of(request).render(
         request,
         "policies.html",
@@ -143,7 +150,7 @@ async def add_policy(workspace: Workspace, form: FormData, limits: Limits) -> No
 async def keep_file(workspace: Workspace, file: UploadFile) -> tuple[str, str]:
     """What a policy's file is called, and where it is kept."""
     shown = clean_name(file.filename)
-    ending = known_ending(shown)
+    ending = known_ending(shown, POLICY_ENDINGS)
     refuse_taken_name(workspace.question, shown)
     folder = workspace.new_folder()
     try:

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from podium.data.nested import ELEMENT, lists_among
 from podium.data.roles import behavior_prefixes
 
 ROLES = {
     "state": "State: what was known before acting",
     "action": "Action: what was done",
+    "dose": "Action that is a number: a dose, a price",
     "reward": "Reward: what came of it",
     "propensity": "Propensity: how likely that action was",
     "time": "Time: when it happened",
@@ -21,6 +23,7 @@ ROLES = {
 }
 SINGLE = ("action", "reward", "propensity", "time", "unit")  # one column each
 ALWAYS = ("propensity", "time")  # podium takes a column of this name for this role unless it is state
+DENSITY = "density"  # podium takes a column of this name for the propensity of actions that are numbers
 ESTIMATORS = {
     "": "podium's choice",
     "posterior": "posterior",
@@ -73,6 +76,10 @@ class Question:
     headers: tuple[str, ...] = ()  # every column of the file, in order
     roles: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()  # numbers to read as names
+    prose: tuple[str, ...] = ()  # columns of long texts, ids and dates, which are no state unless they are named
+    success: str = ""  # the reward that counts as 1
+    drop_missing: bool = False
+    date_format: str = ""
     candidates: tuple[Candidate, ...] = ()
     behavior: str = ""  # how propensities that the log lacks are had
     estimator: str = ""
@@ -83,24 +90,39 @@ class Question:
 
     def column(self, role: str) -> str | None:
         """The column that plays a role of which there is one."""
-        return next((h for h in self.headers if self.roles.get(h) == role), None)
+        return next((h for h in self.headers if played(self.roles.get(h)) == role), None)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the actions are numbers."""
+        return "dose" in self.roles.values()
+
+    def role_of(self, header: str) -> str | None:
+        """The role of a column, or of the list that it is a part of."""
+        match = ELEMENT.fullmatch(header)
+        return self.roles.get(header, self.roles.get(match["list"]) if match else None)
 
     def reading(self) -> dict[str, Any]:
         """The arguments of `read_log` that differ from what it would do by itself."""
         found: dict[str, Any] = {}
-        states = [h for h in self.headers if self.roles.get(h) == "state"]
+        states = [h for h in self.headers if self.role_of(h) == "state"]
         named = {role: self.column(role) for role in SINGLE}
         if states != self.left_over(named):
-            found["state"] = states
+            lists = {part: name for name, parts in lists_among(states).items() for part in parts if name in self.roles}
+            found["state"] = list(dict.fromkeys(lists.get(h, h) for h in states))
         found |= {role: h for role, h in named.items() if h is not None and (h != role or role == "unit")}
         if self.texts:
             found["text"] = list(self.texts)
-        return found
+        if not self.continuous:
+            found |= {name: getattr(self, name) for name in ("success", "drop_missing", "date_format")}
+        return {name: value for name, value in found.items() if value or name == "state"}
 
     def left_over(self, named: Mapping[str, str | None]) -> list[str]:
         """The state columns that podium would pick by itself."""
         taken = set(filter(None, named.values()))
-        taken |= {role for role in ALWAYS if named[role] is None}
+        taken |= {role for role in ALWAYS if named[role] is None} | set(self.prose)
+        if self.continuous and named["propensity"] is None:
+            taken.add(DENSITY)
         others = ("pi_", *behavior_prefixes(named["propensity"]))
         return [h for h in self.headers if h not in taken and not h.startswith(others)]
 
@@ -134,6 +156,7 @@ class Question:
             "files": {c.path: c.value for c in self.candidates if c.path},
             "deciding": self.deciding(),
             "command": self.command(),
+            "continuous": self.continuous,
         }
 
     def command(self) -> str:
@@ -147,11 +170,14 @@ class Question:
         """
         parts = [f"podium compare {shlex.quote(f'./{self.shown}')}"]
         parts += [option("policy", f"{name}={spec}") for name, spec in self.policies().items()]
+        parts += ["--continuous"] if self.continuous else []
         for name, value in self.reading().items():
-            parts += [option(name, v) for v in ([value] if isinstance(value, str) else value)]
+            values = value if isinstance(value, list) else [value]
+            parts += [flag(name) if v is True else option(name, v) for v in values]
         for name, value in self.deciding().items():
-            flag = "--" + name.replace("_", "-")
-            parts.append(flag if value is True else option(name, value if isinstance(value, str) else repr(value)))
+            parts.append(
+                flag(name) if value is True else option(name, value if isinstance(value, str) else repr(value))
+            )
         return " \\\n  ".join(parts)
 
     def code(self) -> str:
@@ -170,24 +196,34 @@ class Question:
         result.report("report.html")
         <BLANKLINE>
         """
+        module = "podium.continuous" if self.continuous else "podium"
         lines = [f"    {literal(name)}: {literal(spec)}," for name, spec in self.policies().items()]
         return "\n".join(
             [
                 "import podium\n",
-                f"log = podium.read_log({arguments(literal(self.shown), self.reading())})",
+                f"log = {module}.read_log({arguments(literal(self.shown), self.reading())})",
                 "policies = {",
                 *lines,
                 "}",
-                f"result = podium.compare({arguments('log, policies', self.deciding())})",
+                f"result = {module}.compare({arguments('log, policies', self.deciding())})",
                 "print(result)",
                 'result.report("report.html")\n',
             ]
         )
 
 
+def played(role: str | None) -> str | None:
+    """The role that counts: a dose is an action."""
+    return "action" if role == "dose" else role
+
+
 def option(name: str, value: str) -> str:
     """An option of the command, safe in a shell; a value that begins with - is tied to its option."""
-    return f"--{name}={shlex.quote(value)}" if value.startswith("-") else f"--{name} {shlex.quote(value)}"
+    return f"{flag(name)}={shlex.quote(value)}" if value.startswith("-") else f"{flag(name)} {shlex.quote(value)}"
+
+
+def flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def literal(value: Any) -> str:
@@ -206,6 +242,8 @@ def arguments(first: str, rest: Mapping[str, Any]) -> str:
 def with_roles(question: Question, roles: Mapping[str, str], texts: Sequence[str]) -> Question:
     """The question with other roles; policies whose column is one no more go."""
     kept = tuple(c for c in question.candidates if c.kind != "column" or roles.get(c.value) == "policy")
+    if question.continuous != ("dose" in roles.values()):  # other policies choose other actions
+        kept = tuple(c for c in kept if c.kind == "column")
     have = {c.value for c in kept if c.kind == "column"}
     names = {c.name for c in kept}
     for header, role in roles.items():
@@ -253,7 +291,7 @@ def role_problems(question: Question, roles: Mapping[str, str], most: int) -> li
     if policies > most:
         problems.append(f"The studio compares at most {most} policies; you chose {policies:,}. Leave some columns out.")
     for role in SINGLE:
-        found = [h for h in question.headers if roles.get(h) == role]
+        found = [h for h in question.headers if played(roles.get(h)) == role]
         if len(found) > 1:
             problems.append(f"Only one column can be the {role}; you chose {', '.join(found[:4])}.")
         if not found and role in ("action", "reward"):
@@ -265,4 +303,10 @@ def role_problems(question: Question, roles: Mapping[str, str], most: int) -> li
         for name in ALWAYS
         if name in question.headers and roles.get(name) not in (name, "state")
     ]
+    unread = DENSITY in question.headers and roles.get(DENSITY) not in ("state", "dose", *SINGLE)
+    if unread and "dose" in roles.values() and "propensity" not in roles.values():
+        problems.append(
+            "A column called density is always read as the propensity of such actions, or as state; rename it in the "
+            "file to leave it out."
+        )
     return problems

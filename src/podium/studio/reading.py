@@ -7,24 +7,31 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podium.data.errors import MissingExtra, PodiumError
+from podium.data.exports import surveyed
+from podium.data.facts import Fact
+from podium.data.formats import BOOKS, is_book
 from podium.data.frames import frame_to_columns
-from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns, separator_of
-from podium.studio.guesses import Facts, look
+from podium.data.guesses import Facts, look
+from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
+from podium.data.tables import open_table
 
-ENDINGS = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
+POLICY_ENDINGS = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
+ENDINGS = (*POLICY_ENDINGS, *BOOKS)
 CHUNK = 1 << 20
 
 
-def survey(path: Path, limits: Mapping[str, int]) -> list[Facts]:
-    """The facts of every column of a file."""
+def survey(path: Path, limits: Mapping[str, int], sheet: str | None = None) -> tuple[list[Facts], list[Fact]]:
+    """The facts of every column of a file, and what was done to read it."""
     if path.suffix in PARQUET_ENDINGS:
-        return survey_parquet(path, limits)
+        return survey_parquet(path, limits), []
     if path.stat().st_size == 0:
         raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
-    check_lines(path, limits)
-    columns = read_columns(path)
-    check_headers(list(columns), limits)
-    return [look(header, column) for header, column in columns.items()]
+    if not is_book(path):
+        check_lines(path, limits)
+    table = open_table(path, sheet=sheet, most=limits["memory_bytes"] // 4)
+    check_headers(list(table.columns), limits)
+    refuse_rows(len(next(iter(table.columns.values()))), limits)
+    return surveyed(table), list(table.notes)
 
 
 def check_lines(path: Path, limits: Mapping[str, int]) -> None:
@@ -76,7 +83,13 @@ def survey_parquet(path: Path, limits: Mapping[str, int]) -> list[Facts]:
                 raise PodiumError(
                     f"{path.name}: the column {twice!r} appears twice", hint="give each column a name of its own."
                 )
-            return [look(h, frame_to_columns(file.read(columns=[h], use_threads=False))[h]) for h in headers]
+            found = [
+                look(name, column)
+                for h in headers
+                for name, column in frame_to_columns(file.read(columns=[h], use_threads=False)).items()
+            ]
+            check_headers([f.header for f in found], limits)
+            return found
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         if isinstance(error, PodiumError):
             raise

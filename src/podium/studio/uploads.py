@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,13 +28,14 @@ def clean_name(name: str | None) -> str:
     return shown
 
 
-def known_ending(name: str) -> str:
+def known_ending(name: str, endings: Sequence[str] = ENDINGS) -> str:
     """The ending that tells the format, in small letters, or an error that lists those there are."""
     ending = PurePosixPath(name).suffix.lower()
-    if ending not in ENDINGS:
+    if ending not in endings:
+        what = "log" if endings is ENDINGS else "policy"
         raise PodiumError(
             f"the studio cannot read {printable(name) or 'a file without a name'}",
-            hint="give a log or policy as " + ", ".join(ENDINGS) + "; a spreadsheet can be saved as CSV.",
+            hint=f"give a {what} as {', '.join(endings)}; a spreadsheet can be saved as CSV.",
         )
     return ending
 

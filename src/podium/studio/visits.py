@@ -118,7 +118,9 @@ class Studio:
         if job.kind == "inspect":
             found = job.output("inspected.json")
             roles = questions.few_policies({c["header"]: c["role"] for c in found["columns"]}, self.limits.policies)
+            prose = tuple(c["header"] for c in found["columns"] if c["prose"] or c["odd"])
             question = replace(workspace.question, headers=tuple(found["headers"]), lower_is_better=found["cost"])
+            question = replace(question, prose=prose)
             workspace.question = questions.with_roles(question, roles, ())
             workspace.inspected = found
         elif job.kind == "check":

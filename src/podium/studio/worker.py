@@ -26,6 +26,23 @@ HINTS = {  # what the command calls an option, the page calls by its place
 }
 
 
+IN_PAGE = {  # the same in facts
+    "(--state)": "(in the step Columns)",
+    " (--drop-missing)": "",
+    "; --state COL takes a column as state": "; the role State takes a column as state",
+    "; --state COL takes other columns as state": "; the role State takes other columns",
+    "; --sheet names another of ": "; the others are not read: ",
+}
+STEPS = {  # what the page has for the settings that solve a problem
+    "action": "choose the column that is the action.",
+    "reward": "choose the column that is the reward.",
+    "success": "write the value that counts as 1 below, such as {}.",
+    "date_format": "write the form of the dates below: {} if the day is first.",
+    "drop_missing": "tick 'leave out rows' below, or fill the gaps in the file.",
+    "text": HINTS["--text"],
+}
+
+
 def main(folder: Path, memory: int) -> int:
     limit(memory)
     end_with_parent()
@@ -42,9 +59,13 @@ def main(folder: Path, memory: int) -> int:
 def words(error: Exception, task: dict[str, Any]) -> tuple[str, str]:
     """What to say of an error, and what to do about it."""
     from podium.data.errors import PodiumError
+    from podium.data.refusals import Refused
 
     if is_full_disk(error):
         return DISK_FULL["message"], DISK_FULL["hint"]
+    if isinstance(error, Refused):
+        steps = [STEPS[name].format(value) for name, value in error.settings.items() if name in STEPS]
+        return own_names(error.message, task), own_names(" ".join(steps) or in_studio(" ".join(error.hints)), task)
     if isinstance(error, PodiumError):
         return own_names(error.message, task), in_studio(own_names(error.hint, task))
     if isinstance(error, MemoryError):
@@ -106,7 +127,11 @@ def in_page(fact: str) -> str:
 
     if isinstance(fact, Fact) and "remedy" in fact.fields and "column" in fact.fields:
         fact = Fact(fact.code, **{**fact.fields, "remedy": "choose 'Leave out' for it in the step Columns"})
-    return fact.replace("(--state)", "(in the step Columns)")
+    if isinstance(fact, Fact) and fact.code == "long text":
+        fact = Fact(fact.code, **{**fact.fields, "options": "choose the role State for it in the step Columns"})
+    for option, words in IN_PAGE.items():
+        fact = fact.replace(option, words)
+    return fact
 
 
 def write(folder: Path, name: str, content: Any) -> None:
@@ -118,7 +143,7 @@ def write(folder: Path, name: str, content: Any) -> None:
 
 def inspect(task: dict[str, Any], folder: Path) -> None:
     """What the file holds, and which role each column seems to play."""
-    from podium.studio.guesses import group, guess, is_cost, with_few_labels
+    from podium.data.guesses import group, guess, is_cost, with_few_labels
     from podium.studio.reading import survey
 
     if task.get("example"):
@@ -127,7 +152,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
         tell(stage="Making the example")
         Programme().draw().write_csv(task["path"])
     tell(stage="Reading the file")
-    facts = survey(Path(task["path"]), task["limits"])
+    facts, notes = survey(Path(task["path"]), task["limits"])
     tell(stage="Looking at the columns")
     guessed = with_few_labels(guess(group(facts)))
     reward = next((f.header for f in guessed if f.role == "reward"), None)
@@ -140,6 +165,7 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
             "columns": [f.to_dict() for f in guessed],
             "preview": [list(row) for row in zip(*(f.first for f in facts), strict=True)],
             "cost": is_cost(reward),
+            "notes": [own_names(in_page(note), task) for note in notes],
         },
     )
 
@@ -147,12 +173,15 @@ def inspect(task: dict[str, Any], folder: Path) -> None:
 def check(task: dict[str, Any], folder: Path) -> None:
     """The log as podium reads it with these roles."""
     from podium.comparison.diagnostics import warnings_of
-    from podium.data.read import read_log
+    from podium.data.exports import read_log
     from podium.data.roles import describe_states
     from podium.estimates.evaluate import rows_of
     from podium.estimates.options import Options
 
     tell(stage="Checking the log")
+    if task["continuous"]:
+        check_numbers(task, folder)
+        return
     log = read_log(task["path"], **task["reading"])
     refuse_long_labels([str(a) for a in log.action_space], task["limits"]["name_length"])
     write(
@@ -163,9 +192,30 @@ def check(task: dict[str, Any], folder: Path) -> None:
             "text": repr(log),
             "labels": [str(a) for a in log.action_space[:1000]],
             "state": describe_states(log),
+            "read": [own_names(in_page(note), task) for note in log.notes],
             "warnings": [in_page(w) for w in warnings_of(rows_of(log, {"uniform": "uniform"}, Options()))],
         },
     )
+
+
+def check_numbers(task: dict[str, Any], folder: Path) -> None:
+    """The log as podium reads it where actions are numbers."""
+    from podium.continuous import read_log
+    from podium.data.roles import describe_states
+
+    log = read_log(task["path"], **task["reading"])
+    found = {
+        **log.log.to_dict(),
+        "propensities": "none" if log.densities is None else "densities",
+        "text": repr(log),
+        "labels": [],
+        "low": float(log.actions.min()),
+        "high": float(log.actions.max()),
+        "state": describe_states(log.log),
+        "read": [],
+        "warnings": [in_page(w) for w in log.left_out],
+    }
+    write(folder, "checked.json", found)
 
 
 def refuse_long_labels(labels: list[str], most: int) -> None:
@@ -188,16 +238,17 @@ def compare(task: dict[str, Any], folder: Path) -> None:
     from podium.outputs.report import headline, page
 
     tell(stage="Reading the log")
-    log = podium.read_log(task["path"], **task["reading"])
+    library: Any = podium.continuous if task["continuous"] else podium
+    log = library.read_log(task["path"], **task["reading"])
     count = len(task["policies"])
     tell(stage=f"Comparing {count} policies on {len(log):,} rows")
-    result = podium.compare(log, task["policies"], **task["deciding"])
+    result = library.compare(log, task["policies"], **task["deciding"])
     tell(stage="Writing the report")
     write(folder, "report.html", page(result, command=task["command"], source=task["shown"]))
     write(folder, "result.json", result.to_dict())
     told = {
         "headline": headline(result),
-        "state": describe_states(log),
+        "state": describe_states(result.log),
         "adjustment": result.adjustment if result.adjusts else "",
         "warnings": [in_page(w) for w in result.warnings],
         "reasons": sorted({in_page(r) for p in result.pairs for r in p.reasons}),

@@ -10,6 +10,7 @@ import numpy as np
 
 from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
+from podium.theory.among_eligible import uniformity_among_eligible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +93,9 @@ def check_assumption(log: Log) -> AssumptionCheck:
     holds one action, and stays right when states hold several. The mean distance under uniform sets is
     computed exactly, without simulation.
 
+    Where only some actions are eligible in a row, uniform means uniform among these (see
+    `podium.theory.among_eligible`).
+
     A log that passes may still come from a logger that seeks reward: choosing the better action in each
     state can leave the actions evenly spread over the log. Nothing in states and actions alone shows that.
 
@@ -119,9 +123,13 @@ def check_assumption(log: Log) -> AssumptionCheck:
 
     state_tv: NDArray[np.float64] = 1.0 - state_distinct / actions
     state_expected_tv = np.power(1.0 - 1.0 / actions, state_rows, dtype=np.float64)
+    repeats = _repeats_too_often(state_tv, state_expected_tv, actions)
+    if log.eligible is not None:
+        found = uniformity_among_eligible(log, state_distinct, _mean_absolute_deviation)
+        variance, tv, expected_tv, p_value = found.variance, found.tv, found.expected_tv, found.p_value
+        state_tv, state_expected_tv, repeats = found.state_tv, found.state_expected_tv, found.repeats
     for array in (state_rows, state_distinct, state_tv, state_expected_tv):
         array.setflags(write=False)
-    repeats = _repeats_too_often(state_tv, state_expected_tv, actions)
     never_observed = tuple(log.action_space[code] for code in np.flatnonzero(seen_in == 0).tolist())
     return AssumptionCheck(
         rows=int(log.state_codes.size),

@@ -198,8 +198,9 @@ def excess(log: Log, units: Codes, functions: Sequence[Floats]) -> list[float]:
     for action in (a for a in descending(counts.astype(np.float64))[:FREQUENT] if counts[a] >= LEVEL_ROWS):
         weight = (log.action_codes == action) / log.propensities
         spread = weight * (1 / log.propensities - 1)  # its sum estimates the variance, also where no row differs
+        possible = 1.0 if log.eligible is None else log.eligible[:, action]
         for f in functions:
-            found += [sum_p((weight - 1) * g, units, float(spread @ g**2), above=True) for g in (f, 1 - f)]
+            found += [sum_p((weight - possible) * g, units, float(spread @ g**2), above=True) for g in (f, 1 - f)]
     return found
 
 

@@ -2,13 +2,13 @@
 
     x_n = (r_n - q(s_n, a_n)) w_n + sum_a q(s_n, a) pi(a|s_n),   w = pi / p
 
-q is linear in the state, apart for each action, and shrunk towards what all actions share; where a policy is known at
-the logged actions alone, q depends on the state alone. No row is predicted by a model that saw it. As in the gated
-verdict, an error is no less than what the known policies imply, sd(r) sqrt(H / N), H = mean_n sum_a (pi - mu)^2 / B. Of
-rare rewards, where many tell two policies apart, it is what the rows show, enlarged by the part of H that the logged
-weights do not show. Where H cannot be known, an error is no less than what the weights leave open
-(`verdicts.unseen_weight`). Degrees of freedom follow the kurtosis of the sample's terms: of rare rewards, the few that
-are there decide.
+q is linear in the state, apart for each action, and shrunk towards what all actions share, and what actions with the
+same features would share where these are known; where a policy is known at the logged actions alone, q depends on the
+state alone. No row is predicted by a model that saw it. As in the gated verdict, an error is no less than what the
+known policies imply, sd(r) sqrt(H / N), H = mean_n sum_a (pi - mu)^2 / B. Of rare rewards, where many tell two policies
+apart, it is what the rows show, enlarged by the part of H that the logged weights do not show. Where H cannot be known,
+an error is no less than what the weights leave open (`verdicts.unseen_weight`). Degrees of freedom follow the kurtosis
+of the sample's terms: of rare rewards, the few that are there decide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.errors import BaselineRefused
 from podium.data.facts import Fact
-from podium.data.scales import spread_of
+from podium.data.scales import spread_of, standard_columns
 from podium.engines.parts import Part
 from podium.engines.rows import Rows
 from podium.estimates.applied import folds_of
@@ -43,6 +43,8 @@ PULL = 10.0  # rows of an action that weigh as much as what all actions share
 # Rewards that tell two policies apart from which the spread of the terms is known well. On 126 logs of 3,000 and 20,000
 # rows with 100 successes or more (sparse families that were tuned on), the 95% interval then held 94.6% of the truths.
 MANY = 100
+PULLS = (10.0, 100.0, 1e3, 1e4)  # of coefficients of action features; cross-validation chooses among these and infinity
+MOST_TIED = 300  # coefficients of action features; beyond this they have levels, but no slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,8 @@ class Surface:
         x = with_level((raw - centre) / scale)
         parts = [fold != k for k in range(folds)] + [fold >= 0]
         actions = log.n_actions if per_action else 0
-        fits = [fit_surface(x[part], log.rewards[part], log.action_codes[part], actions) for part in parts]
+        known = None if log.action_features is None else standard_columns(log.action_features.matrix)
+        fits = [fit_surface(x[part], log.rewards[part], log.action_codes[part], actions, known) for part in parts]
         return cls(encoder, centre, scale, np.array(fits), rows.numbers, fold)
 
     def on(self, part: Part, kept: Codes) -> BaselineRows:
@@ -87,19 +90,44 @@ def with_level(x: Floats) -> Floats:
     return np.hstack([np.ones((len(x), 1)), x])
 
 
-def fit_surface(x: Floats, rewards: Floats, actions: Codes, n_actions: int) -> Floats:
+def fit_surface(x: Floats, rewards: Floats, actions: Codes, n_actions: int, described: Floats | None = None) -> Floats:
     """(A, d + 1) coefficients: ridge regression of all rewards, then of what it leaves, action by action; (1, d + 1)
-    with `n_actions` 0, where the action does not matter."""
+    with `n_actions` 0, where the action does not matter. `described` (A, f) are features of the actions."""
     shared = ridge(x, rewards, 1.0, level_free=True)
     if not n_actions:
         return shared[None]
     found = np.tile(shared, (n_actions, 1))
-    residual = rewards - x @ shared
+    if described is not None and described.shape[1]:
+        tied = tied_coefficients(x, rewards - x @ shared, described, actions)
+        found[:, : tied.shape[1]] += tied
+    residual = rewards - (x * found[actions]).sum(axis=1)
     own = x if x.shape[1] <= MOST_FEATURES else x[:, :1]
     for a in np.unique(actions):
         some = actions == a
         found[a, : own.shape[1]] += ridge(own[some], residual[some], PULL)
     return found
+
+
+def tied_coefficients(x: Floats, residual: Floats, described: Floats, actions: Codes) -> Floats:
+    """(A, d + 1) or (A, 1) what the features of actions explain, by ridge regression on their products with x.
+
+    How strongly coefficients are pulled to 0 is chosen by generalized cross-validation; features that explain nothing
+    have none.
+    """
+    features, rows = described.shape[1], len(x)
+    own = x if x.shape[1] * features <= MOST_TIED else x[:, :1]
+    z = (described[actions][:, :, None] * own[:, None, :]).reshape(rows, -1)
+    sizes, axes = np.linalg.eigh(z.T @ z)
+    sizes = np.maximum(sizes, 0.0)
+    turned, total = axes.T @ (z.T @ residual), float(residual @ residual)
+    best, chosen = total / rows, np.zeros(len(sizes))
+    for pull in PULLS:
+        weights = turned / (sizes + pull)
+        left = total - 2 * float(weights @ turned) + float(weights**2 @ sizes)
+        error = left / rows / (1 - min(float((sizes / (sizes + pull)).sum()) / rows, 0.99)) ** 2
+        if error < best * (1 - 1e-9):
+            best, chosen = error, weights
+    return np.asarray(described @ (axes @ chosen).reshape(features, own.shape[1]))
 
 
 def ridge(x: Floats, y: Floats, pull: float, level_free: bool = False) -> Floats:

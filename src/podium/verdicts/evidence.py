@@ -8,14 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, first_rows
 from podium.data.log import Log
-from podium.data.scales import near_one
+from podium.data.scales import standard_columns
+from podium.engines.memory import available, check_fits, sample_need
 from podium.policies import PolicySet
+from podium.verdicts.action_kernels import action_kernels
 from podium.verdicts.pairs import pair_indices
-
-NOISE = 1e-12  # spread relative to size below which a column is constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class Evidence:
     behavior : (N, A) B(.|s_n), if known in full
     units : (N,) codes of units whose rows depend on each other, if any
     action_features : (A, f) coordinates of the actions, if they have any
+    eligible : (N, A) which actions were possible, if not all
+    action_kernels : (A, A) similarities of the actions by name, where something is known of them
     """
 
     numeric: Floats
@@ -46,6 +49,8 @@ class Evidence:
     behavior: Floats | None = None
     units: Codes | None = None
     action_features: Floats | None = None
+    eligible: NDArray[np.bool_] | None = None
+    action_kernels: tuple[tuple[str, Floats], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -86,6 +91,8 @@ class Evidence:
         return Evidence(
             self.numeric[rows], self.texts[rows], states, self.actions[rows], self.rewards[rows],
             self.policies[:, rows], pick[0], pick[1], units, self.action_features,
+            None if self.eligible is None else self.eligible[rows],
+            self.action_kernels,
         )  # fmt: skip
 
 
@@ -95,6 +102,7 @@ def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
     numeric = [c.astype(np.float64) for c in columns if c.dtype.kind in "iufb"]
     texts = [factorize(c)[0] for c in columns if c.dtype.kind not in "iufb"]
     rows = len(log)
+    check_fits(sample_need(rows, log.n_actions, len(policies), available()))
     return Evidence(
         numeric=np.column_stack(numeric) if numeric else np.zeros((rows, 0)),
         texts=np.column_stack(texts) if texts else np.zeros((rows, 0), dtype=np.int64),
@@ -105,7 +113,9 @@ def gather(log: Log, policies: PolicySet, unit: float = 1.0) -> Evidence:
         propensities=log.propensities,
         behavior=log.behavior,
         units=None if log.units is None else factorize(log.units)[0],
-        action_features=coordinates(log.action_space),
+        action_features=coordinates(log.action_space) if log.action_features is None else None,
+        eligible=log.eligible,
+        action_kernels=() if log.action_features is None else action_kernels(log.action_features),
     )
 
 
@@ -114,11 +124,3 @@ def coordinates(actions: Sequence[Any]) -> Floats | None:
     if not all(isinstance(a, float) for a in actions) or all(float(a).is_integer() for a in actions):
         return None
     return standard_columns(np.array(actions, dtype=np.float64)[:, None])
-
-
-def standard_columns(x: Floats) -> Floats:
-    """Columns of mean 0 and sd 1; one that varies by rounding noise alone becomes 0."""
-    x = near_one(x)
-    spread = x.std(axis=0)
-    varies = spread > NOISE * np.abs(x).max(axis=0)
-    return np.where(varies, x - x.mean(axis=0), 0.0) / np.where(varies, spread, 1.0)

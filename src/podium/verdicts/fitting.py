@@ -101,6 +101,16 @@ def fit_variances(blocks: Sequence[tuple[Kernels, Codes]]) -> dict[str, float] |
     return None if found is None else dict(zip(names, np.exp(found).tolist(), strict=True))
 
 
+def log_likelihood(blocks: Sequence[tuple[Kernels, Codes]], theta: dict[str, float]) -> float:
+    """The log marginal likelihood of the rows of all blocks, up to a constant; minus infinity where it has none."""
+    total = 0.0
+    for kernels, rows in blocks:
+        piece = Block.of(kernels, rows)
+        terms = piece.likelihood(np.array([theta[name] for name in piece.names]))
+        total -= np.inf if terms is None else terms.value
+    return float(total)
+
+
 def minimise(objective: Callable[[Floats], Terms | None], start: Floats) -> Floats | None:
     """Where the gradient vanishes, downhill from a start; None if that is not reached."""
     x, here = start, objective(start)

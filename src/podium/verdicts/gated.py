@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.facts import Fact
-from podium.data.log import AGREE, Log
+from podium.data.log import Log
 from podium.estimates.estimators import DRE, LDE, Estimator, weight_gap
 from podium.estimates.learned import neighbour_means
 from podium.estimates.moments import Moments, merge
 from podium.policies import PolicySet
+from podium.propensities.preferences import has_fixed_preferences
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import correlation_t, degrees_of_freedom, pair_indices, pair_power_sums, pair_variance
 
@@ -104,20 +105,23 @@ class Gates:
 
     @cached_property
     def fixed(self) -> bool:
-        """Whether the behavior policy is known and the same in every row."""
-        behavior = self.log.behavior
-        return behavior is not None and bool((np.ptp(behavior, axis=0) <= AGREE).all())
+        """Whether the behavior policy is known and does not look at the state, only at what is eligible."""
+        return has_fixed_preferences(self.log)
 
     @cached_property
     def preference(self) -> float:
         """t statistic of the correlation of log p and r - b: large where good actions were logged more often."""
         if self.log.propensities is not None:
             log_p = np.log(self.log.propensities)
+            if self.log.eligible is not None:  # beside a uniform choice: few actions have large probabilities
+                log_p = log_p + np.log(self.log.choices)
         else:
-            counts = np.bincount(self.log.action_codes, minlength=self.log.n_actions)
-            if looks_uniform(counts):  # shares that chance alone explains show no preference of the logger's
+            counts, expected = action_counts(self.log)
+            if looks_uniform(counts, expected):  # shares that chance alone explains show no preference of the logger's
                 return 0.0
             log_p = np.log(counts[self.log.action_codes])
+            if self.log.eligible is not None:
+                log_p = log_p - np.log(expected[self.log.action_codes])
         return correlation_t(log_p, self.residual)
 
     @property
@@ -131,7 +135,7 @@ class Gates:
         p = self.log.propensities
         if p is None:
             return np.zeros(len(i))
-        factor = weight_gap(self.log.n_actions, 1 / p)
+        factor = weight_gap(self.log.choices, 1 / p)
         rewards = self.log.rewards / (float(np.abs(self.log.rewards).max()) or 1.0)
         weight = (rewards - rewards.mean()) * factor
         moments = merge(Moments.of(block) for block in logged_blocks(self.policies, weight))
@@ -157,10 +161,11 @@ class Gates:
         """Differences and errors by one method with the neighbours' baseline."""
         log, policies = self.log, self.policies
         rows = log.latest if estimator.duplicates == "latest" else np.arange(len(log))
-        n, units = len(rows), estimator.reward_units(log.n_actions, policies.proxies)
+        n, units = len(rows), estimator.reward_units(log.mean_choices, policies.proxies)
         size = float(np.abs(self.residual).max()) or 1.0  # fourth powers of huge or tiny numbers are none
         residual = self.residual[rows] / size
-        weight = units * residual
+        each = log.choices[rows] / log.mean_choices if units != 1 else 1.0  # of A_n eligible actions
+        weight = units * each * residual
         if estimator.uses_propensity:
             assert log.propensities is not None
             weight = weight / log.propensities
@@ -176,7 +181,7 @@ class Gates:
         if kind == "LDE" or (log.behavior is not None and all(p.has_full for p in policies)):
             spread = residual if kind == "LDE" else log.rewards / size
             design = np.sqrt(float(np.var(spread)) * pair_variance(policy_products(log, policies, kind), i, j) / n)
-            design *= units / estimator.reward_units(log.n_actions)
+            design *= units / estimator.reward_units(log.mean_choices)
         return Path(
             difference=size * (total[i] - total[j]),
             empirical=size * empirical,
@@ -243,14 +248,26 @@ def gated(gates: Gates) -> Judgement:
     )
 
 
-def looks_uniform(counts: NDArray[np.int64]) -> bool:
-    """Whether actions occur as evenly as chance would have it (chi-square at 5%), given 5 rows or more for each."""
+def action_counts(log: Log) -> tuple[Codes, Floats]:
+    """(A,) rows of each action, and how many there would be if every eligible action were as likely."""
+    counts = np.bincount(log.action_codes, minlength=log.n_actions)
+    if log.eligible is None:
+        return counts, np.full(len(counts), counts.sum() / len(counts))
+    return counts, (1 / log.choices) @ log.eligible
+
+
+def looks_uniform(counts: NDArray[np.int64], expected: Floats) -> bool:
+    """Whether actions occur as evenly as chance would have it (chi-square at 5%), given 5 rows or more for each.
+
+    Actions that were never eligible do not count.
+    """
     from scipy.special import chdtrc
 
-    expected = counts.sum() / len(counts)
-    if expected < 5:
+    possible = expected > 0
+    counts, expected = counts[possible], expected[possible]
+    if expected.min() < 5:
         return False
-    return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2).sum() / expected)) > 0.05)
+    return bool(chdtrc(max(len(counts) - 1, 1), float(((counts - expected) ** 2 / expected).sum())) > 0.05)
 
 
 def why_silent(gates: Gates, lde_taken: bool, dre_known: bool, rows: int) -> str:
@@ -285,9 +302,9 @@ def clustered(policies: PolicySet, rows: Codes, weight: Floats, codes: Codes) ->
 def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
     """(K, K) M with M_kk + M_ll - 2 M_kl = H, the second moment that the policies imply for a pair.
 
-    kind "LDE": mean_n A sum_a pi_k pi_l; "DRE": mean_n sum_a pi_k pi_l / B; "disagreement": mean_n sum_a
-    B (A - 1/B)^2 pi_k pi_l. Policies known only at logged actions: the actions logged in a state stand for all, and
-    the mass m of the others is bounded, sum_a g^2 <= sum_seen g^2 + m_k^2 + m_l^2.
+    kind "LDE": mean_n A_n sum_a pi_k pi_l, A_n eligible actions; "DRE": mean_n sum_a pi_k pi_l / B; "disagreement":
+    mean_n sum_a B (A_n - 1/B)^2 pi_k pi_l. Policies known only at logged actions: the actions logged in a
+    state stand for all, and the mass m of the others is bounded, sum_a g^2 <= sum_seen g^2 + m_k^2 + m_l^2.
     """
     n, a = len(log), log.n_actions
     if not all(p.has_full for p in policies):
@@ -300,11 +317,12 @@ def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
     for start in range(0, n, step):
         rows = np.arange(start, min(start + step, n))
         every = np.arange(len(rows))
-        weight: Floats = np.broadcast_to(np.float64(a), (len(rows), a))
+        many = log.choices[rows, None]
+        weight: Floats = np.broadcast_to(many, (len(rows), a))
         if kind != "LDE":
             assert log.behavior is not None
             b = np.maximum(log.behavior[rows], 1e-12)
-            weight = 1 / b if kind == "DRE" else b * (a - 1 / b) ** 2
+            weight = 1 / b if kind == "DRE" else b * (many - 1 / b) ** 2
         block = np.stack([each[k].full(a, rows) for k in spread]) if spread else np.empty((0, len(rows), a))
         cells = (len(spread), len(rows) * a)
         total[np.ix_(spread, spread)] += block.reshape(cells) @ (block * weight).reshape(cells).T
@@ -320,14 +338,15 @@ def policy_products(log: Log, policies: PolicySet, kind: str) -> Floats:
 def bounded_products(log: Log, policies: PolicySet) -> Floats:
     """The same for LDE from the logged actions alone, an upper bound."""
     kept = log.latest
-    states = log.state_codes[kept]
-    weight = np.bincount(log.state_codes, minlength=log.n_states) / len(log)  # of a state among the rows
+    codes = log.context_codes
+    states, many = codes[kept], int(codes.max()) + 1
+    weight = np.bincount(codes, log.choices, minlength=many) / len(log)  # of a state among the rows, times its actions
     root = np.zeros(len(log))
     root[kept] = np.sqrt(weight[states])
     seen = sum_of_products(logged_blocks(policies, root))
-    mass = [group_sums(states, p.logged[kept], log.n_states) for p in policies]
+    mass = [group_sums(states, p.logged[kept], many) for p in policies]
     unseen = np.array([weight @ np.maximum(1 - m, 0) ** 2 for m in mass])
-    return np.asarray(log.n_actions * (seen + np.diag(unseen)), dtype=np.float64)
+    return np.asarray(seen + np.diag(unseen), dtype=np.float64)
 
 
 def logged_blocks(policies: PolicySet, weight: Floats) -> Iterator[Floats]:

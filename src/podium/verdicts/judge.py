@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, meant
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scales import unit_of
@@ -22,7 +22,7 @@ from podium.verdicts.posterior import posterior
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
 MOST_CELLS = 60_000_000  # policies x rows x actions that the posterior holds in memory
-MOST_POINTS = 4_000  # actions that are points of a line: each is held against every other
+MOST_POINTS = 4_000  # actions that are points of a line or have features: each is held against every other
 CONFIRMED = 0.9  # how sure DRE must be where an estimated logger seems to seek reward
 
 
@@ -35,6 +35,8 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
     if len(policies) * len(log) * log.n_actions > MOST_CELLS:
         return f"the posterior is for up to {MOST_CELLS:,} probabilities (policies x rows x actions)"
+    if log.n_actions > MOST_POINTS and log.action_features is not None:
+        return f"the posterior is for up to {MOST_POINTS:,} actions that have features"
     if log.n_actions > MOST_POINTS and coordinates(log.action_space) is not None:
         return f"the posterior is for up to {MOST_POINTS:,} actions that are numbers"
     return ""
@@ -43,7 +45,8 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
 def pick_procedure(log: Log, policies: PolicySet, wanted: str | None) -> tuple[str, str]:
     """The procedure's name, and why it is not the default one where it is not."""
     if wanted is not None and wanted not in PROCEDURES:
-        raise PodiumError(f"unknown verdicts {wanted!r}", hint="the procedures are " + ", ".join(PROCEDURES) + ".")
+        hint = meant(wanted, PROCEDURES) + "the procedures are " + ", ".join(PROCEDURES) + "."
+        raise PodiumError(f"unknown verdicts {wanted!r}", hint=hint)
     obstacle = why_no_posterior(log, policies)
     if wanted == "posterior" and obstacle:
         raise PodiumError(
@@ -125,6 +128,9 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
         notes = (Fact("no propensities"),)
     elif log.behavior is None:
         notes = (Fact("propensities at logged actions"),)
+    if (features := log.action_features) is not None:
+        code = "action features" if result.described else "action features explain nothing"
+        notes = (*notes, Fact(code, columns=features.described()))
     return Judgement(
         procedure="posterior",
         difference=unit * result.difference,

@@ -64,6 +64,7 @@ class Judgement:
     empirical : (P,) standard errors that the rows show, where floors were added to them
     influence : (N, K) how much each value falls without a row
     logger : what is known of the logger, for the trust panel
+    known : (P,) the part of each difference that is known without error, by costs (`podium.verdicts.known_costs`)
     """
 
     procedure: str
@@ -85,12 +86,20 @@ class Judgement:
     empirical: Floats | None = None
     influence: Floats | None = None
     logger: LoggerCheck | None = None
+    known: Floats | None = None
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """(P,) differences that are known without error."""
+        if self.known is None:
+            return np.zeros(len(self.difference), dtype=bool)
+        return np.asarray((self.std_error == 0) & (self.known != 0), dtype=bool)
 
     @property
     def usable(self) -> NDArray[np.bool_]:
         """(P,) where a probability can be given at all."""
         stands = np.array([reason == "" for reason in self.silent], dtype=bool)
-        return np.asarray(np.isfinite(self.std_error) & (self.std_error > 0) & stands, dtype=bool)
+        return np.asarray(np.isfinite(self.std_error) & ((self.std_error > 0) | self.certain) & stands, dtype=bool)
 
     def without_noise(self) -> Judgement:
         """The same with a difference of 0 where only rounding keeps it from 0, beside its standard error."""
@@ -131,12 +140,17 @@ class Judgement:
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
         limit: Floats = np.full_like(self.difference, threshold)
-        if self.learned is not None:
-            side = np.sign(self.difference)
-            beyond = side * np.maximum(side * self.difference, side * self.learned * threshold)
-            limit = np.where(side * (self.difference - threshold) < 0, beyond, limit)
+        known = 0.0 if self.known is None else self.known
+        if self.learned is not None:  # what was shrunk is the part that is not known
+            learned, wanted = self.difference - known, limit - known
+            side = np.sign(learned)
+            beyond = known + side * np.maximum(side * learned, side * self.learned * wanted)
+            limit = np.where(side * (learned - wanted) < 0, beyond, limit)
+        spread = self.usable & ~self.certain
         with np.errstate(over="ignore"):  # a threshold far beyond all rewards
-            z = np.divide(self.difference - limit, self.std_error, out=np.zeros_like(limit), where=self.usable)
+            z = np.divide(self.difference - limit, self.std_error, out=np.zeros_like(limit), where=spread)
+        sign = np.sign(self.difference - limit)
+        z = np.where(self.certain & (sign != 0), np.copysign(np.inf, sign), z)
         if self.reference is not None:
             above = (self.reference >= np.abs(z)[:, None] - 1e-12).sum(axis=1)
             one_sided = (1 + above) / (1 + self.reference.shape[1]) / 2
@@ -144,7 +158,7 @@ class Judgement:
         from scipy.special import stdtr
 
         above = stdtr(self.freedom, z) if self.mixture is None else 1 - self.mixture.below(limit)
-        return np.where(self.usable & ((self.difference != 0) | (limit != 0)), above, 0.5)
+        return np.where(self.usable & ((self.difference != known) | (limit != known)), above, 0.5)
 
     def interval(self, level: float | Floats) -> tuple[Floats, Floats]:
         """Central intervals at one level, or (P,) levels; nan where nothing is known."""
@@ -157,8 +171,10 @@ class Judgement:
             low, high = self.difference - half, self.difference + half
         if self.learned is None:
             return low, high
-        up = self.difference >= 0
-        return np.where(up, low, low / self.learned), np.where(up, high / self.learned, high)
+        known = 0.0 if self.known is None else self.known
+        up = self.difference >= known
+        far = [known + (end - known) / self.learned for end in (low, high)]
+        return np.where(up, low, far[0]), np.where(up, far[1], high)
 
     def reach(self, level: Floats) -> Floats:
         """(P,) half the widths of intervals, in standard errors."""

@@ -210,6 +210,8 @@ def drawn_best(gaps: Floats, errors: Floats, known: Mask, freedom: Floats, seed:
     """The same for K policies that differ, from differences (K, K), their errors (K, K) and degrees of freedom."""
     if len(gaps) == 1:
         return np.ones(1), np.zeros(1)
+    if known.all() and not errors.any():  # known costs alone
+        return certain_best(gaps)
     errors = known_by_others(np.where(known, errors, np.nan))
     covariance, unit = centred_covariance(errors), float(np.max(errors))
     if not len(freedom) or not np.isfinite(covariance).all():
@@ -222,6 +224,13 @@ def drawn_best(gaps: Floats, errors: Floats, known: Mask, freedom: Floats, seed:
     shares: Floats = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     regret: Floats = (drawn.max(axis=1, keepdims=True) - drawn).mean(axis=0) * unit
     return shares, regret
+
+
+def certain_best(gaps: Floats) -> tuple[Floats, Floats]:
+    """The same from differences (K, K) that are known without error."""
+    behind: Floats = np.maximum(-gaps.min(axis=1), 0.0)
+    first = behind <= RESOLVED * np.abs(gaps).max()
+    return first / first.sum(), behind
 
 
 def unbeaten(drawn: Floats, known: Mask) -> Mask:

@@ -23,6 +23,7 @@ from podium.data.facts import Fact
 from podium.data.scales import EPSILON
 from podium.verdicts.block import GRID, NEGLIGIBLE, RHOS, Solved, normalized, solve
 from podium.verdicts.dealing import deal
+from podium.verdicts.described import explained
 from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances
 from podium.verdicts.mixture import Mixture
@@ -38,6 +39,9 @@ FIT_BLOCKS = 4  # blocks of a longer log that the variances are fitted on
 # of the half that was looked at first, and in 99% and 97% of those of the other half. To measure it again:
 # python -m podium.calibration --every --rows 2600 6000
 BLOCK_WIDENING = 1.15
+# Policies may know more of the actions than their features say, and be drawn to the best of what a smooth prior levels
+# out: where features are used, standard errors are multiplied by this. See docs/action-features.md.
+TIED_WIDENING = 1.15
 # The next three are those of the table in docs/calibration.md (`python -m podium.calibration`): no family and size with
 # 30 claims or more had over 5% of them wrong.
 SANDWICH = 0.7  # share of the leave-one-out variance below which no variance may fall
@@ -58,6 +62,7 @@ class Posterior:
     reasons : (P,) why a pair is silenced, one sentence each; empty where the posterior stands
     learned : (P,) share of the prior variance that the log removed, .2 to 1
     influence : (N, K) how much each value falls without a row
+    described : whether features of the actions explain rewards, and were used
     """
 
     difference: Floats
@@ -68,6 +73,7 @@ class Posterior:
     reasons: tuple[str, ...]
     learned: Floats
     influence: Floats
+    described: bool = False
 
 
 def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
@@ -79,9 +85,11 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
     scale = float(e.rewards.std())
     if e.rows < 3 or scale <= 16 * EPSILON * float(np.abs(e.rewards).max()):
         return silent(e, Fact("fewer than 3 rows" if e.rows < 3 else "equal rewards"))
+    e = explained(e, scale)
     check = alarm and e.behavior is not None
     found = whole(e, scale, check) if e.rows <= WHOLE_ROWS else blocks(e, scale, check)
-    thin_reasons = thin(e.rewards, logged_probabilities(e), e.units, e.pairs, share=1.0)
+    logged = e.policies[:, np.arange(e.rows), e.actions] if found is None else found.logged
+    thin_reasons = thin(e.rewards, logged, e.units, e.pairs, share=1.0)
     if found is None:
         unfitted = Fact("variances not fitted")
         return replace(silent(e, unfitted), reasons=tuple(reason or unfitted for reason in thin_reasons))
@@ -104,12 +112,8 @@ def posterior(evidence: Evidence, alarm: bool = False) -> Posterior:
         reasons=tuple(reasons.tolist()),
         learned=found.learned,
         influence=scale * found.influence,
+        described=bool(e.action_kernels),
     )
-
-
-def logged_probabilities(e: Evidence) -> Floats:
-    """(K, N) the policies' probabilities of the logged actions."""
-    return np.asarray(e.policies[:, np.arange(e.rows), e.actions])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,7 @@ class PairPosterior:
     aipw: tuple[Floats, Floats, Floats] | None
     level: float
     influence: Floats  # (N, K)
+    logged: Floats  # (K, N) the policies' probabilities of the logged actions, and of actions like them
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +155,7 @@ class Points:
         level: float,
         aipw: tuple[Floats, Floats, Floats] | None,
         influence: Floats,
+        logged: Floats,
         wider: float = 1.0,
     ) -> PairPosterior:
         """The mixture of all points, no narrower than the rows allow.
@@ -159,17 +165,18 @@ class Points:
         mean = self.average(self.means)
         modelled = self.average(self.variances + self.sampling + (self.means - mean) ** 2)
         v = np.maximum(modelled, (SANDWICH if e.units is None else 1.0) * self.sandwich)
+        wider = wider * TIED_WIDENING if e.action_kernels else wider
         scales = wider * np.sqrt(self.variances + self.sampling + (v - modelled))
         learned = np.clip(self.average(1 - self.variances / np.maximum(self.priors, 1e-300)), 0.2, 1.0)
         variance = self.average(scales**2 + (self.means - mean) ** 2)
-        mixture = Mixture(self.weights, self.means, scales, self.degrees(e, v)).merged(GRID)
-        return PairPosterior(mean, variance, mixture, learned, aipw, level, influence)
+        mixture = Mixture(self.weights, self.means, scales, self.degrees(e, v, logged)).merged(GRID)
+        return PairPosterior(mean, variance, mixture, learned, aipw, level, influence, logged)
 
-    def degrees(self, e: Evidence, v: Floats) -> Floats:
+    def degrees(self, e: Evidence, v: Floats, logged: Floats) -> Floats:
         """(P,) degrees of freedom: the less of the variance rests on residuals, the less their few degrees matter."""
         ratio = v / np.maximum(self.sandwich, 1e-9 * v + 1e-300)
         freedom = np.clip(self.freedom * ratio, *FREEDOM)
-        rare = informative_rows(logged_probabilities(e)[:, rare_rewards(e.rewards)], e.pairs)
+        rare = informative_rows(logged[:, rare_rewards(e.rewards)], e.pairs)
         freedom = np.minimum(freedom, np.maximum(rare - 1, 1.0))
         return freedom if e.units is None else np.minimum(freedom, max(float(e.units.max()), 1.0))
 
@@ -180,8 +187,9 @@ def whole(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     theta = fit_variances([(kernels, rows) for rows in deal(e, -(-e.rows // FIT_ROWS), FIT_ROWS)])
     if theta is None:
         return None
+    kernels = kernels.tied(theta)
     solved = solve(kernels, theta, check)
-    return Points.of(solved).judged(e, solved.level, solved.aipw, solved.influence)
+    return Points.of(solved).judged(e, solved.level, solved.aipw, solved.influence, kernels.logged)
 
 
 def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
@@ -198,24 +206,23 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     nothing but the difference) and c (each knows what all know). The likelihoods of the blocks multiply.
     """
     dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
-    parts = [e.take(rows) for rows in dealt]
-    first = [build_kernels(part, scale) for part in parts[:FIT_BLOCKS]]
+    first = [build_kernels(e.take(rows), scale) for rows in dealt[:FIT_BLOCKS]]
     theta = fit_variances(
         [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
     )
     if theta is None:
         return None
-    double = solve(build_kernels(e.take(np.sort(np.concatenate(dealt[:2]))), scale), theta, False)
+    double = solve(build_kernels(e.take(np.sort(np.concatenate(dealt[:2]))), scale).tied(theta), theta, False)
     allowed = double.rho_weights >= NEGLIGIBLE
     kept = allowed.any(axis=1)
     rhos, allowed = np.array(RHOS)[kept].tolist(), allowed[kept]
     double = double.at(rhos)
     found = []
-    influence = np.zeros((e.rows, e.n_policies))
-    for b, (rows, part) in enumerate(zip(dealt, parts, strict=True)):
-        kernels = first[b] if b < len(first) else build_kernels(part, scale)
+    influence, logged = np.zeros((e.rows, e.n_policies)), np.zeros((e.n_policies, e.rows))
+    for b, rows in enumerate(dealt):
+        kernels = (first[b] if b < len(first) else build_kernels(e.take(rows), scale)).tied(theta)
         found.append(solve(kernels, theta, check, rhos, allowed))
-        influence[rows] = found[-1].influence
+        influence[rows], logged[:, rows] = found[-1].influence, kernels.logged
     count = len(found)
     prior = np.maximum(np.mean([s.priors for s in found], axis=0), 1e-15)
     known = np.maximum(prior - np.mean([s.variances for s in found], axis=0), 1e-9 * prior)
@@ -238,7 +245,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
         d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
         aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
     level = float(np.mean([s.level for s in found]))
-    return together.judged(e, level, aipw, influence / count, BLOCK_WIDENING)
+    return together.judged(e, level, aipw, influence / count, logged, BLOCK_WIDENING)
 
 
 def policy_values(differences: Floats, i: Codes, j: Codes, k: int) -> Floats:

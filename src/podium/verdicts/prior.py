@@ -4,12 +4,14 @@ The parts, in units of the sd of the rewards; states are standardised, D = squar
 
     shared      const, linear, exp(-D/2), exp(-D/.18): the state matters whatever the action (no effect on differences)
     covariate   habits log B(.|s): loggers that follow the state
-    action      1[a = a'] (or smooth action kernels) times (const, linear, exp(-D/2))
+    action      1[a = a'] (and kernels of what is known of the actions) times (const, linear, exp(-D/2))
     cell        1[s = s', a = a'],  unit 1[u = u'],  noise
-    features    pi_k(a|s) - 1/A over its rms, and log B(a|s): linear in what policies and logger prefer
+    features    pi_k(a|s) - 1/A over its rms, and log B(a|s): linear in what policies and logger prefer; A counts the
+                eligible actions of a row, and the features of other actions are 0
 
 Of the policy features, only those of the two policies of a pair enter the posterior of their difference (see `block`),
-and none enters the fit: what is said of a pair does not depend on the other policies.
+and none enters the fit: what is said of a pair does not depend on the other policies. Where actions have features, the
+fit says how alike actions are, C, and a policy's feature is C pi_k instead: what it prefers, and what is like that.
 
 A shared part that no two rows have in common is noise under another name, yet would drop out of every difference:
 `split` counts its variance in the cell part too, as far as rows are not alike.
@@ -17,12 +19,14 @@ A shared part that no two rows have in common is noise under another name, yet w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from podium.data.columns import Codes, Floats
-from podium.verdicts.evidence import Evidence, standard_columns
+from podium.data.eligible import Mask
+from podium.data.scales import standard_columns
+from podium.verdicts.evidence import Evidence
 
 NOISE = 1e-9  # probabilities and log-odds closer than this are equal
 DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart
@@ -44,6 +48,21 @@ class Kernels:
     features: Floats  # (L, N, A) policy features, then the logger feature
     n_policy_features: int
     split: dict[str, float]  # shared parts that few rows tell from the cell part, and the share counted there too
+    logged: Floats  # (K, N) the policies' probabilities of the logged actions, and of actions like them once `tied`
+
+    def tied(self, theta: dict[str, float]) -> Kernels:
+        """The same with the policies spread over actions that are alike, as far as the fit says that they are."""
+        e = self.evidence
+        if not e.action_kernels:
+            return self
+        like = np.zeros((e.n_actions, e.n_actions))
+        for name, kernel in self.action:
+            like += sum(theta[f"action {name} {s}"] for s in self.per_action) * (
+                np.eye(e.n_actions) if kernel is None else kernel
+            )
+        spread = e.policies @ (like / np.diag(like).mean())
+        features = np.concatenate([policy_features(spread, e.eligible), self.features[self.n_policy_features :]])
+        return replace(self, features=features, logged=spread[:, np.arange(e.rows), e.actions])
 
     def cell(self, theta: dict[str, float]) -> float:
         """Variance of the cell part."""
@@ -151,21 +170,17 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
         ]
         shared = ("const", "linear", "smooth", "rough")
         per_action = ("const", "linear", "smooth")
-    action: list[tuple[str, Floats | None]] = [("same", None)]
+    action: list[tuple[str, Floats | None]] = [("same", None), *e.action_kernels]
     if e.action_features is not None:
         z = standard_columns(e.action_features)
         apart = squared_distances(z) / z.shape[1]
         action += [("smooth", np.exp(-apart / 2)), ("rough", np.exp(-apart / 0.18))]
 
-    centred = e.policies - 1 / e.n_actions
-    size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
-    features = [np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(2)]
+    features = [policy_features(e.policies, e.eligible)]
     covariates: Components = []
     logger = logging_feature(e)
     if e.behavior is not None:
-        habits = np.log(np.maximum(e.behavior, 1e-12))
-        habits = habits - habits.mean(axis=1, keepdims=True)
-        covariates.append(("habits", unit_diagonal(habits - habits.mean(axis=0))))
+        covariates.append(("habits", unit_diagonal(habits_of(e))))
     if logger is not None:
         features.append(logger[None])
     split = {
@@ -173,7 +188,20 @@ def build_kernels(evidence: Evidence, scale: float) -> Kernels:
     }
     split |= {f"covariate {name}": 1 - nearest(x @ x.T) for name, x in covariates if name == "habits"}
     y = (e.rewards - e.rewards.mean()) / scale
-    return Kernels(e, y, state, shared, per_action, action, covariates, np.concatenate(features), e.n_policies, split)
+    stacked, logged = np.concatenate(features), e.policies[:, np.arange(e.rows), e.actions]
+    return Kernels(e, y, state, shared, per_action, action, covariates, stacked, e.n_policies, split, logged)
+
+
+def policy_features(preferences: Floats, eligible: Mask | None) -> Floats:
+    """(K, N, A) what each policy prefers among the eligible actions, over its rms; 0 for the others."""
+    if eligible is None:
+        centred = preferences - preferences.mean(axis=2, keepdims=True)
+        size = np.sqrt((centred**2).mean(axis=(1, 2), keepdims=True))
+    else:
+        mean = np.where(eligible, preferences, 0.0).sum(axis=2, keepdims=True) / eligible.sum(axis=1)[:, None]
+        centred = np.where(eligible, preferences - mean, 0.0)
+        size = np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True) / eligible.sum())
+    return np.asarray(np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(2))
 
 
 def nearest(kernel: Floats) -> float:
@@ -184,13 +212,29 @@ def nearest(kernel: Floats) -> float:
     return float(np.clip(correlation.max(axis=1), 0, 1).mean())
 
 
+def log_behavior(e: Evidence) -> Floats:
+    """(N, A) log B(a|s), centred over the eligible actions of a row; 0 elsewhere: nothing is known of the others."""
+    log_b = np.log(np.maximum(np.asarray(e.behavior), 1e-12))
+    if e.eligible is None:
+        return np.asarray(log_b - log_b.mean(axis=1, keepdims=True))
+    mean = np.where(e.eligible, log_b, 0.0).sum(axis=1) / e.eligible.sum(axis=1)
+    return np.where(e.eligible, log_b - mean[:, None], 0.0)
+
+
+def habits_of(e: Evidence) -> Floats:
+    """(N, A) how the logger departs in a row from what it does on average where an action is eligible."""
+    log_b = log_behavior(e)
+    if e.eligible is None:
+        return np.asarray(log_b - log_b.mean(axis=0))
+    return np.where(e.eligible, log_b - log_b.sum(axis=0) / np.maximum(e.eligible.sum(axis=0), 1), 0.0)
+
+
 def logging_feature(e: Evidence) -> Floats | None:
     """(N, A) log B(a|s), centred per state, of unit sd; None where B is unknown or uniform."""
     if e.behavior is None:
         return None
-    log_b = np.log(np.maximum(e.behavior, 1e-12))
-    log_b = log_b - log_b.mean(axis=1, keepdims=True)
-    size = log_b.std()
+    log_b = log_behavior(e)
+    size = log_b.std() if e.eligible is None else np.sqrt((log_b**2).sum() / e.eligible.sum())
     return None if size <= NOISE else log_b / size
 
 

@@ -20,7 +20,7 @@ of k enter as a product. Its sampling error comes from the rows, clustered by un
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,13 +28,14 @@ import numpy as np
 from podium.data.columns import Codes, Floats, factorize, group_sums
 from podium.data.facts import Fact
 from podium.data.log import Log
+from podium.data.scales import standard_columns
 from podium.estimates.learned import FOLDS, Encoder
 from podium.outputs.display import number
 from podium.policies import PolicyRows, PolicySet
 from podium.propensities.nominal import nominal_behavior
 from podium.verdicts.dealing import deal
 from podium.verdicts.doubly_robust import MOST_TEXTS, fit_surface, with_level
-from podium.verdicts.evidence import Evidence, standard_columns
+from podium.verdicts.evidence import Evidence
 from podium.verdicts.pairs import degrees_of_freedom
 
 LARGEST = 10.0  # the largest odds factor that is looked at
@@ -65,7 +66,13 @@ def claims_withstand(
         return [Withstood(None, None, reason)] * len(claims)
     causes, by_name = HiddenCauses(log), {p.name: p for p in policies}
     sign = -1.0 if lower_is_better else 1.0
-    return [withstood(causes.contrast(by_name[a], by_name[b]), a, b, level, sign) for a, b in claims]
+    losses = dict.fromkeys(policies.names, 0.0)
+    if policies.costs is not None:
+        losses = dict(zip(policies.names, policies.costs.losses.tolist(), strict=True))
+    return [
+        withstood(replace(causes.contrast(by_name[a], by_name[b]), known=losses[b] - losses[a]), a, b, level, sign)
+        for a, b in claims
+    ]
 
 
 def why_not_asked(log: Log, policies: PolicySet) -> Fact | None:
@@ -202,6 +209,7 @@ class Contrast:
     clusters : (N,) codes of rows that depend on each other
     unit : of the rewards
     halves : where a, and where b, is the likelier to act so; none where policies are known only at logged actions
+    known : what known costs add to the difference
     """
 
     g: Floats
@@ -211,6 +219,7 @@ class Contrast:
     clusters: Codes
     unit: float
     halves: tuple[Half, ...]
+    known: float = 0.0
 
     def interval(self, gamma: float, level: float) -> tuple[float, float]:
         """What the difference can be if hidden causes change the odds of an action by at most `gamma`, and chance."""
@@ -246,7 +255,7 @@ class Contrast:
         # Heavy weights skew the terms, and a log that has missed them shows neither mean nor error (Johnson 1978).
         reach += max(0.0, float(sums @ square) / total**1.5) * (1 + 2 * reach**2) / 6
         end: float = float(x.mean()) + reach * error
-        return self.unit * end
+        return self.unit * end + sign * self.known
 
     def terms(self, gamma: float, sign: float) -> tuple[Floats, float]:
         """(N,) whose mean bounds sign * (V(a) - V(b)) from above, and the least that the mean's variance can be."""

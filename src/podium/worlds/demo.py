@@ -9,8 +9,8 @@ from pathlib import Path
 
 from podium.comparison.compare import compare
 from podium.data.errors import PodiumError
+from podium.data.exports import read_log
 from podium.data.files import check_output
-from podium.data.read import read_log
 from podium.outputs.display import Table, number, wrap
 from podium.worlds.simulator import DEFAULT_ROWS, DEFAULT_SEED, Programme
 

@@ -11,6 +11,7 @@ import numpy as np
 from podium.comparison.pair import interval_text, turned
 from podium.data.columns import descending
 from podium.data.errors import count
+from podium.data.nested import grouped
 from podium.outputs.answer import extra_rows, rounded, two_digits
 from podium.outputs.display import Table, label_text, number, percent, share, short_names, shorten
 from podium.outputs.insights import Insights
@@ -174,7 +175,7 @@ def pair_data(insights: Insights) -> dict[str, Any]:
         "states": list(states),
         "interval": insights.interval_name,
         "matters": None if insights.matters is None else f"{insights.matters:g}",
-        "columns": shorten(", ".join(result.log.state_columns), 60),
+        "columns": shorten(", ".join(grouped(list(result.log.state_columns))), 60),
         "fields": list(entries[0]),
         "pairs": [list(entry.values()) for entry in entries],
     }
@@ -256,7 +257,7 @@ def states(insights: Insights) -> Markup:
         [shorten(label_text(view.labels[i]), 60), f"{view.rows[i]:.0f}", charts.signed(float(view.differences[i]))]
         for i in order
     ]
-    names = shorten(", ".join(result.log.state_columns), 60)
+    names = shorten(", ".join(grouped(list(result.log.state_columns))), 60)
     title = f"The states that weigh most ({len(rows)} of {len(view.labels):,})"
     table = Table(title, [names, "rows", "difference"], rows, "lrr")
     drawn = charts.figure(f"{short[a]} against {short[b]}, state by state.", charts.states(view, short[a], short[b]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Column, is_missing
+from podium.data.nested import GROUPED, lists_among
+from podium.data.notation import FAILURES, GAPS, SUCCESSES, looks_like_date
+from podium.data.prose import prose_length
 from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
@@ -19,17 +22,27 @@ FEW = 50  # distinct values that are kept
 LABELS = 1_000_000  # characters of such values, of all columns together
 
 NAMES = {
-    "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention"),
-    "reward": ("reward", "outcome", "click", "clicked", "conversion", "converted", "revenue", "profit", "success",
-               "response", "cost", "loss", "payoff", "y"),
+    "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention",
+               "variant", "campaign", "channel", "offer", "strategy", "test group", "treatment group", "bucket",
+               "model", "route", "therapy", "drug"),
+    "reward": ("reward", "outcome", "click", "clicked", "clicks", "conversion", "converted", "revenue", "profit",
+               "success", "response", "responded", "cost", "loss", "payoff", "y", "result", "recovered", "purchase",
+               "purchased", "bought", "sale", "sales", "rating", "won", "paid", "retained", "churned", "amount"),
     "propensity": ("propensity", "pscore", "propensity score", "action prob", "action probability", "logging prob",
-                   "probability", "prob", "p"),
+                   "probability", "prob", "p", "density"),
     "time": ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts"),
     "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
              "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
 }  # fmt: skip
+DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
 COSTS = ("cost", "loss")
+HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
+EXCEL_DAYS = (20_000, 80_000)  # dates from 1954 to 2119 as Excel counts days
+FEW_ROWS, MANY_IDS, SOME = 5, 20, 200
+ID_NAME = re.compile(r"(?:.*[\s_.-])?(?:id|uuid|guid)", re.IGNORECASE)
+CAMEL_ID = re.compile(r".*[a-z](?:Id|ID)")
+UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{24,64}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,7 @@ class Facts:
     """What a column holds, in a few numbers and samples."""
 
     header: str
-    kind: str  # number, text, date, yes/no, other
+    kind: str  # number, text, date, yes/no, list, other
     rows: int
     distinct: int
     missing: int
@@ -45,7 +58,9 @@ class Facts:
     high: float | None = None
     labels: tuple[str, ...] = ()  # its distinct values, where there are few
     first: tuple[str, ...] = ()  # the cells of the first rows
-    parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b
+    parts: tuple[str, ...] = ()  # columns that complete it: pi_new:a, pi_new:b; or that it has become: e[0], e[1]
+    prose: bool = False  # it holds long texts
+    odd: str = ""  # why it is not taken as state without being named
     role: str = "state"
     why: str = ""
 
@@ -54,6 +69,11 @@ class Facts:
         return (
             self.kind == "number" and self.low is not None and self.high is not None and 0 <= self.low <= self.high <= 1
         )
+
+    @property
+    def is_dose(self) -> bool:
+        """Whether it holds many different numbers, some with decimals."""
+        return self.kind == "number" and self.distinct > FEW and any("." in cell for cell in self.first)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,7 +97,8 @@ def look(header: str, column: Column) -> Facts:
             low, high = (low, high) if np.isfinite([low, high]).all() else (None, None)
     few = [cell_text(x) for x in list(found)] if len(found) <= FEW else []
     labels = tuple(few) if not any(text.endswith("…") for text in few) else ()  # cut texts cannot be compared
-    return Facts(header, kind, len(column), len(found), int(absent.sum()), low, high, labels, first)
+    rows, gaps, prose, odd = len(column), int(absent.sum()), prose_length(column) is not None, odd_state(header, column)
+    return Facts(header, kind, rows, len(found), gaps, low, high, labels, first, prose=prose, odd=odd or "")
 
 
 def kind_of(present: Column) -> str:
@@ -108,8 +129,8 @@ def cell_text(value: Any) -> str:
 
 
 def group(facts: Iterable[Facts]) -> list[Facts]:
-    """Columns pi_<name>:<action> and propensity:<action> joined to the column that they complete."""
-    known = list(facts)
+    """Columns pi_<name>:<action> and propensity:<action> joined to the column that they complete; lists as one."""
+    known = joined_lists(list(facts))
     headers = {f.header: f.is_probability for f in known}
     parents = {f.header: parent_of(f.header, headers) for f in known}
     grouped: dict[str, Facts] = {}
@@ -125,6 +146,22 @@ def group(facts: Iterable[Facts]) -> list[Facts]:
     return list(grouped.values())
 
 
+def joined_lists(facts: list[Facts]) -> list[Facts]:
+    """The columns e[0], e[1], ... of a long list as one column e."""
+    lists = {name: parts for name, parts in lists_among([f.header for f in facts]).items() if len(parts) > GROUPED}
+    inside = {part: name for name, parts in lists.items() for part in parts}
+    found: dict[str, Facts] = {}
+    for f in facts:
+        name = inside.get(f.header)
+        if name is None or f.kind != "number":
+            found[f.header] = f
+        elif name not in found:
+            found[name] = replace(f, header=name, kind="list", labels=(), low=None, high=None, parts=(f.header,))
+        else:
+            found[name] = replace(found[name], parts=(*found[name].parts, f.header))
+    return list(found.values())
+
+
 def parent_of(header: str, headers: Mapping[str, bool]) -> str | None:
     """The column that pi_new:a completes: the longest header before a colon, else what stands before the first.
 
@@ -137,6 +174,9 @@ def parent_of(header: str, headers: Mapping[str, bool]) -> str | None:
     if own:
         return own[-1]
     return before[0] if before[0].startswith("pi_") or before[0] == "propensity" else None
+
+
+DOSE = "many different numbers: a dose, a price, an amount"
 
 
 def guess(facts: Sequence[Facts]) -> list[Facts]:
@@ -156,6 +196,8 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
                 else "its probability of the logged action"
             )
             give(f.header, "policy", f"pi_ names a policy: {whole}")
+        elif f.header.startswith("eligible:"):
+            give(f.header, "ignore", "not a state: it says where an action was possible, and is read by its name")
     for role, test in TESTS.items():
         header = next((h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f)), None)
         if header is not None:
@@ -165,18 +207,20 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
                 named = (h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f))
                 for header in list(named)[:1]:
                     give(header, role, "by its name, beside propensity:<action>")
-    taken = {role for role, _ in found.values()}
-    if "action" not in taken:
-        labels = [f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW]
-        if labels:
-            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
-    if "reward" not in taken:
-        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
-        if numbers:
-            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+    dose = next((h for name in DOSES for h, f in free.items() if plain_name(h) == name and f.is_dose), None)
+    acting = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
+    if acting is not None and acting.is_dose:
+        found[acting.header] = ("dose", DOSE)
+    elif acting is None and dose is not None:
+        give(dose, "dose", DOSE)
+    guess_by_content(free, {"action" if role == "dose" else role for role, _ in found.values()}, give)
     action = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
     for f in list(free.values()):
-        if f.kind == "other":
+        if f.kind == "list":
+            continue
+        if f.prose:
+            give(f.header, "ignore", "long texts: hardly two rows share one; their embedding can be state")
+        elif f.kind == "other":
             give(f.header, "ignore", "podium reads numbers, texts and dates")
         elif (
             action is not None
@@ -192,9 +236,46 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
             give(f.header, "policy", "probabilities, by its name")
         elif plain_name(f.header) in IDS and f.distinct == f.rows > 1:
             give(f.header, "ignore", "a different value in every row: an id says nothing of the state")
+        elif f.odd:
+            give(f.header, "ignore", f"it holds {f.odd}: no state unless you name it")
         elif f.missing == f.rows:
             give(f.header, "ignore", "it is empty")
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
+
+
+def guess_by_content(free: Mapping[str, Facts], taken: set[str], give: Callable[[str, str, str], None]) -> None:
+    """Roles that no exact name gives: by a word of the name, or by what columns hold."""
+    for role in ("action", "reward"):
+        test, words = TESTS[role], {name for name in NAMES[role] if " " not in name and len(name) > 2}
+        named = [h for h, f in free.items() if words & {*plain_name(h).split()} and test(f) and not f.odd]
+        if role not in taken and len(named) == 1:
+            give(named[0], role, "by a word of its name")
+            taken.add(role)
+    if "reward" not in taken:
+        outcomes = [f.header for f in free.values() if is_outcome(f)]
+        if len(outcomes) == 1:
+            give(outcomes[0], "reward", "its values are a success and a failure")
+            taken.add("reward")
+    if "time" not in taken:
+        dates = [f.header for f in free.values() if f.odd == "dates"]
+        if len(dates) == 1:
+            give(dates[0], "time", "the only column of dates")
+    if "action" not in taken:
+        labels = [
+            f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW and not is_outcome(f)
+        ]
+        if labels:
+            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
+    if "reward" not in taken:
+        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
+        if numbers:
+            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+
+
+def is_outcome(f: Facts) -> bool:
+    """Whether a column holds a success and a failure in words."""
+    words = {label.strip().lower() for label in f.labels} - GAPS
+    return len(words) == 2 and len(words & SUCCESSES) == 1 and len(words & FAILURES) == 1
 
 
 def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
@@ -212,28 +293,79 @@ def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
 
 def may_be_policy(column: Mapping[str, Any], actions: set[str]) -> bool:
     """Whether a column, as the page knows it, may hold what a policy would do: probabilities, or actions."""
+    if column["kind"] == "list":
+        return False
     if column["parts"] or (column["kind"] == "number" and column["low"] is not None):
         return bool(column["parts"]) or 0 <= column["low"] <= column["high"] <= 1
     return bool(column["labels"]) and set(column["labels"]) <= actions
 
 
 def may_be_propensity(f: Facts) -> bool:
-    return (f.is_probability and bool(f.low)) or bool(f.parts)
+    return (f.is_probability and bool(f.low)) or (bool(f.parts) and f.kind != "list")
 
 
 TESTS: Mapping[str, Any] = {
     "action": lambda f: f.distinct < f.rows or f.rows < 3,
     "reward": lambda f: f.kind in ("number", "yes/no", "mixed", "text"),
     "propensity": may_be_propensity,
-    "time": lambda f: f.kind in ("number", "date", "text"),
+    "time": lambda f: f.kind in ("number", "date") or f.odd == "dates" or (f.kind == "text" and f.distinct == f.rows),
     "unit": lambda f: 1 < f.distinct < f.rows,
 }
 
 
 def plain_name(header: str) -> str:
-    return re.sub(r"[\s_.-]+", " ", header).strip().lower()
+    """A header in lower case, with its words apart: PatientID and patient_id are "patient id"."""
+    return re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)).strip().lower()
 
 
 def is_cost(header: str | None) -> bool:
     """Whether a reward's name says that less is better."""
     return header is not None and any(word in plain_name(header).split() for word in COSTS)
+
+
+# --- what is not taken as state unless it is named -------------------------------------------------------------------
+
+
+def odd_state(header: str, column: Column) -> str | None:
+    """Why a column is not taken as state without being named: it holds ids or dates. None if it is.
+
+    The first rows decide, so that the answer is the same wherever the rows are.
+    """
+    head = column[:HEAD]
+    if head.dtype.kind == "M":
+        return "dates"
+    if head.dtype.kind in "if" and len(head) and {*plain_name(header).split()} & {"date", "datetime"}:
+        low, high = float(np.min(head)), float(np.max(head))
+        if EXCEL_DAYS[0] < low and high < EXCEL_DAYS[1]:
+            return "dates"
+    if head.dtype.kind == "b" or (head.dtype.kind == "f" and plain_name(header) not in NAMES["time"]):
+        return None
+    cells = head.tolist()
+    if not all(x is None or isinstance(x, str | int | float) for x in cells):
+        return None
+    values = [x for x in cells if x is not None and x == x and x != ""]
+    texts = [x for x in values if isinstance(x, str)]
+    if texts and len(texts) == len(values):
+        some = list(dict.fromkeys(texts[:SOME]))
+        if all(map(looks_like_date, some)):
+            return "dates"
+        if len(some) > 1 and all(map(UNIQUE_NAME.fullmatch, some)):
+            return "ids"
+    elif texts or not values:
+        return None
+    elif plain_name(header) in NAMES["time"] and plain_name(header) != "day" and min(values) > 1e8:
+        return "dates"
+    return "ids" if holds_ids(header, values) else None
+
+
+def holds_ids(header: str, values: Sequence[Any]) -> bool:
+    """Whether a column that is called an id has almost as many values as rows."""
+    try:
+        distinct = len(set(values))
+    except TypeError:
+        return False
+    unique = distinct == len(values) > 1
+    if plain_name(header) in IDS:
+        return unique
+    named = ID_NAME.fullmatch(header.strip()) or CAMEL_ID.fullmatch(header.strip())
+    return bool(named) and ((unique and distinct >= FEW_ROWS) or (distinct > MANY_IDS and 5 * distinct > len(values)))

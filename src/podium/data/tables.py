@@ -1,0 +1,279 @@
+"""A file of any format as a table: its columns, where each row stands in the file, and what was done to read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from podium.data.columns import Column
+from podium.data.errors import PodiumError, count
+from podium.data.facts import Fact
+from podium.data.formats import (
+    BOOKS,
+    MOST,
+    ending_of,
+    holds_book,
+    is_book,
+    is_packed,
+    read_sheet,
+    refuse_old_books,
+    text_in_other_encoding,
+    unpack,
+)
+from podium.data.read import (
+    JSON_ENDINGS,
+    PARQUET_ENDINGS,
+    TEXT_ENDINGS,
+    check_header,
+    check_text,
+    decode,
+    is_blank,
+    one_file,
+    parse_csv,
+    read_bytes,
+    read_columns,
+    read_json_lines,
+    refuse_zero_bytes,
+    separator_of,
+    type_cells,
+)
+
+HIGHEST = 10  # lines above a header
+TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt")  # what a row of totals says
+READ = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *BOOKS)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a file by header, and what is known of how they were read.
+
+    Attributes
+    ----------
+    notes : what was done to read the file
+    line : the line of the file (the row of the sheet) on which a row stands, counted from 1; 0 where there is none
+    semicolons : whether semicolons separate the cells
+    """
+
+    file: str
+    columns: dict[str, Column]
+    notes: tuple[Fact, ...]
+    line: Callable[[int], int]
+    semicolons: bool = False
+
+
+def open_table(path: str | Path, text: Collection[str] = (), sheet: str | None = None, most: int = MOST) -> Table:
+    """The table in a file; it may unpack to `most` bytes."""
+    path = one_file(path)
+    ending = ending_of(path)
+    if ending not in (*JSON_ENDINGS, *PARQUET_ENDINGS):
+        refuse_old_books(path)
+    if is_book(path) or (ending in TEXT_ENDINGS and holds_book(path)):
+        rows, notes = read_sheet(path, sheet, most)
+        return headed_table(path, rows, range(1, len(rows) + 1), text, notes)
+    if sheet is not None:
+        raise PodiumError(f"{path.name} has no sheets", hint=f"leave --sheet out; {', '.join(BOOKS)} have sheets.")
+    if ending in TEXT_ENDINGS or (ending in JSON_ENDINGS and is_packed(path)):
+        content, notes = text_of(path, most)
+        if ending in JSON_ENDINGS:
+            columns = read_json_lines(path, content)
+            refuse_zero_bytes(columns)
+            return Table(path.name, columns, tuple(notes), partial(line_in_file, path))
+        return csv_table(path, content, text, notes)
+    line = partial(line_in_file, path)
+    return Table(path.name, read_columns(path, text), (), line)
+
+
+def text_of(path: Path, most: int = MOST) -> tuple[str, list[Fact]]:
+    """The text of a file, and in which encoding it was where that is not UTF-8."""
+    raw = unpack(path, most) if is_packed(path) else read_bytes(path)
+    try:
+        return decode(raw, path), []
+    except PodiumError:
+        found = text_in_other_encoding(raw, path)
+        if found is None:
+            raise
+    return found[0], [Fact("encoding", file=path.name, encoding=found[1])]
+
+
+# --- CSV and sheets --------------------------------------------------------------------------------------------------
+
+
+def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]) -> Table:
+    """A CSV file; one that does not begin with its header is searched for it."""
+    refused: PodiumError | None = None
+    columns: dict[str, Column] = {}
+    try:
+        columns = parse_csv(content, path, text)
+    except PodiumError as error:
+        refused = error
+    if len(columns) < 2 or ends_in_total(content):
+        for separator in ",;\t|" if len(columns) < 2 else separator_of(content, path):
+            lines, rows = split_rows(content, separator)
+            if (found := find_header(rows)) is not None:
+                return table_below(path, found, rows, lines, text, notes, separator == ";")
+    if refused is not None:
+        raise refused
+    refuse_zero_bytes(columns)
+    check_text(path.name, text, columns)
+    separator = separator_of(content, path)
+    return Table(path.name, columns, tuple(notes), partial(line_in_file, path), separator == ";")
+
+
+def headed_table(
+    path: Path, rows: Sequence[list[str]], lines: Sequence[int], text: Collection[str], notes: list[Fact]
+) -> Table:
+    """The rows of a sheet, the header of which may stand below a title."""
+    filled = [(line, row) for line, row in zip(lines, rows, strict=True) if any(cell.strip() for cell in row)]
+    if not filled:
+        raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
+    body = [row for _, row in filled]
+    found = find_header(body)
+    if found is None:
+        found = Header(0, [h.strip() for h in body[0]], 0)
+        if len(body) == 1:
+            raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
+    return table_below(path, found, body, [line for line, _ in filled], text, notes, False)
+
+
+@dataclass(frozen=True)
+class Header:
+    """Where the header of a table stands among its rows, and the names in it."""
+
+    place: int
+    names: list[str]
+    nameless: int  # empty columns at the end
+
+
+def find_header(rows: Sequence[Sequence[str]]) -> Header | None:
+    """The first row such that all rows below fit it and all above are titles."""
+    for place, row in enumerate(rows[:HIGHEST]):
+        names = trimmed(row)
+        body = rows[place + 1 :]
+        if len(names) < 2 or not body:
+            continue
+        if any(len(r) < len(names) or any(c.strip() for c in r[len(names) :]) for r in body):
+            continue
+        blank = [i for i, name in enumerate(names) if not name and any(r[i].strip() for r in body)]
+        if blank not in ([], [0]) or (blank and not is_index([r[0] for r in body])):
+            continue
+        above = rows[:place]
+        if above and (any(is_number(n) for n in names) or any(len(filled(r)) >= len(filled(names)) for r in above)):
+            continue
+        return Header(place, names, max(len(r) for r in (row, *body)) - len(names))
+    return None
+
+
+def table_below(
+    path: Path,
+    header: Header,
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[int],
+    text: Collection[str],
+    notes: list[Fact],
+    semicolons: bool,
+) -> Table:
+    """The columns below a header, without those that have no name."""
+    said = list(notes)
+    if header.place:
+        said.append(Fact("title", lines=count(header.place, "line"), header=lines[header.place]))
+    empty = header.nameless + sum(not name for name in header.names[1:])
+    if empty:
+        said.append(Fact("nameless columns", columns=count(empty, "empty column")))
+    body = rows[header.place + 1 :]
+    if len(body) > 1 and is_total(body[-1]) and not any(map(is_total, body[:-1])):
+        said.append(Fact("total row", line=lines[-1]))
+        body = body[:-1]
+    if header.names[0] == "" and any(row[0].strip() for row in body):
+        said.append(Fact("nameless index"))
+    names = {j: name for j, name in enumerate(header.names) if name}
+    check_header(list(names.values()), path)
+    check_text(path.name, text, names.values())
+    refuse_zero_bytes(names.values())
+    columns = {name: type_cells([row[j] for row in body], name in text) for j, name in names.items()}
+    places = list(lines[header.place + 1 :])
+    return Table(path.name, columns, tuple(said), lambda row: places[row - 1], semicolons)
+
+
+def trimmed(row: Sequence[str]) -> list[str]:
+    """Cells without the empty ones at the end."""
+    names = [cell.strip() for cell in row]
+    while names and not names[-1]:
+        names.pop()
+    return names
+
+
+def filled(row: Sequence[str]) -> list[str]:
+    return [cell for cell in row if cell.strip()]
+
+
+def is_index(cells: Sequence[str]) -> bool:
+    """Whether cells are whole numbers that differ in every row, as those of a frame's index are."""
+    return all(cell.strip().isdigit() for cell in cells) and len({*cells}) == len(cells)
+
+
+def ends_in_total(content: str) -> bool:
+    """Whether the last line of a text looks like that of the totals."""
+    last = content[-2000:].rstrip().rpartition("\n")[2]
+    return is_total(["", *(cell.strip(' "') for cell in re.split(r"[,;\t|]", last))])
+
+
+def is_total(row: Sequence[str]) -> bool:
+    """Whether a row holds totals: a cell says so, and another one is empty."""
+    cells = [cell.strip().lower().rstrip(":") for cell in row]
+    return "" in cells and any(cell in TOTALS for cell in cells)
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def split_rows(content: str, separator: str) -> tuple[list[int], list[list[str]]]:
+    """The rows of a CSV text that are not blank, and the line on which each begins; nothing where quotes are open."""
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
+    lines, rows, before = [], [], 0
+    try:
+        for row in reader:
+            if not is_blank(row):
+                lines.append(before + 1)
+                rows.append(row)
+            before = reader.line_num
+    except csv.Error:
+        return [], []
+    return lines, rows
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def csv_line(content: str, separator: str, row: int) -> int:
+    """The line on which a row of a CSV text begins."""
+    lines, _ = split_rows(content, separator)
+    return lines[row] if row < len(lines) else 0
+
+
+def json_line(content: str, row: int) -> int:
+    """The line of a row among JSON lines."""
+    filled = [n for n, line in enumerate(content.split("\n"), start=1) if line.strip()]
+    return filled[row - 1] if row <= len(filled) else 0
+
+
+def line_in_file(path: str | Path, row: int) -> int:
+    """The line of a row of a file whose content is not at hand; 0 where the file has no lines, or cannot be read."""
+    path = Path(path)
+    ending = ending_of(path)
+    if ending not in (*TEXT_ENDINGS, *JSON_ENDINGS) or not path.is_file():
+        return 0
+    try:
+        content, _ = text_of(path)
+    except PodiumError:
+        return 0
+    return json_line(content, row) if ending in JSON_ENDINGS else csv_line(content, separator_of(content, path), row)

@@ -1,0 +1,87 @@
+"""Files that engines read: no value is converted, columns play the roles that they play in memory, or it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from podium.data.conversions import Conversion
+from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.exports import without_odd_states
+from podium.data.facts import Fact
+from podium.data.guesses import HEAD
+from podium.data.notation import NAME_GAPS, is_gap
+from podium.data.prose import FIRST, without_prose
+from podium.data.roles import Roles
+from podium.data.tables import line_in_file
+from podium.engines import Engine
+
+WORDS = " In memory (--engine memory), words such as 'n/a' among numbers are taken for missing values."
+IN_MEMORY = " In memory (--engine memory), a missing state is a value of its own."
+
+
+def refuse_values(values: Mapping[str, Any], engine: str, frame: bool) -> None:
+    """Refuse options on how values are written where rows are not read from a file into memory."""
+    given = [name for name, value in values.items() if value not in (None, False)]
+    if given and (engine != "memory" or frame):
+        option = f"{given[0]}= (--{given[0].replace('_', '-')})"
+        hint = "convert the columns of the frame first." if frame else "use engine='memory' (--engine memory)."
+        raise PodiumError(f"{option} works for files that are read into memory", hint=hint)
+
+
+def plain_states(engine: Engine, roles: Roles) -> Roles:
+    """The roles without long texts as states that nobody named, by the first rows."""
+    texts = [h for h in roles.states if roles.guessed and engine.headers()[h] == "text" and h not in engine.odd]
+    if not texts or not engine.rows():
+        return roles
+    return without_prose(roles, engine.as_memory(engine.head(texts, FIRST)))
+
+
+def roles_in_file(
+    engine: Engine, roles: Roles, file: str | Path, text: Sequence[str]
+) -> tuple[Roles, tuple[Fact, ...]]:
+    """The roles that the columns of a file play in memory; refused where values would be converted there.
+
+    The first rows decide, as they do in memory.
+    """
+    headers = list(engine.headers())
+    read = engine.as_memory(engine.head(headers, HEAD))
+    columns = {header: read[header] for header in headers if header in read}
+    work = Conversion(dict(columns), roles, text, False, partial(line_in_file, file))
+    work.run()
+    if work.notes:
+        note = work.notes[0]
+        raise PodiumError(
+            f"the engine {engine.name} reads values as they are, and in memory podium would convert some. {note}",
+            hint="use engine='memory' (--engine memory), write the values in plain form, or read the column as text "
+            f"(--text {note.fields['column']}).",
+        )
+    notes: list[Fact] = []
+    fitting = without_odd_states(columns, roles, text, notes)
+    return fitting, tuple(notes)
+
+
+def refuse_gap_words(file: str | Path | None, engine: Engine, roles: Roles, actions: Iterable[Any]) -> None:
+    """Refuse actions such as 'n/a', which stand for a missing one in a file."""
+    header = roles.names["action"]
+    gaps = [x for x in actions if isinstance(x, str) and is_gap(x, NAME_GAPS)]
+    if file is not None and gaps and header not in getattr(engine, "text", ()):
+        raise PodiumError(
+            f"column {header!r} must not be missing; it holds {listed(gaps)}",
+            hint=f"use --engine memory with --drop-missing, or read the column as text (--text {header}).",
+        )
+
+
+@contextmanager
+def in_its_file(file: str | Path | None) -> Iterator[None]:
+    """What is wrong with a row, with its line in the file."""
+    try:
+        yield
+    except BadRows as error:
+        if file is None:
+            raise
+        more = IN_MEMORY if error.rule == "must not be missing" else WORDS if error.rule.startswith("mixes") else ""
+        raise error.at_line(error.row, line_in_file(file, error.row), error.hint + more) from error

@@ -1,0 +1,313 @@
+"""Files as programs export them: most are answered at the first command, the others after one refusal.
+
+`tests/messy` holds one small log as many kinds of exports have it. Each is asked with the command that a person would
+write first. What is refused must name a command that goes on: that very command is run next.
+"""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import podium
+from podium.command.cli import main
+from podium.data.read import read_columns
+
+MESSY = Path(__file__).parents[1] / "messy"
+PLAIN = read_columns(MESSY / "semicolons.csv")
+MEAN = float(np.mean(PLAIN["reward"]))
+STATES = ("age", "region", "spend")
+POLICIES = ("--policy", "call=constant:call", "--policy", "email=constant:email")
+
+
+@dataclass(frozen=True)
+class Messy:
+    """A file, the options of the first command, and what a person expects of the answer."""
+
+    file: str
+    options: str = ""
+    states: tuple[str, ...] = STATES
+    rows: int = 60
+    mean: float = MEAN  # of the rewards
+    spend: float = float(np.mean(PLAIN["spend"]))  # of that state, where it has no gaps
+    said: str = ""  # a part of what is said aloud
+    refused: str = ""  # a part of the one refusal
+
+
+ASKED = len(range(3, 60, 7))  # rows with a word for a gap
+LEFT = np.delete(PLAIN["reward"], range(3, 60, 7))
+FILES = [
+    Messy("semicolons.csv"),
+    Messy("tabs.txt"),
+    Messy("windows_lines.csv"),
+    Messy("decimal_commas.csv", said="Column 'spend': read decimal commas, such as"),
+    Messy("thousands.csv", said="Column 'spend': read thousands separators, such as"),
+    Messy("dollars.csv", said="Column 'spend': read thousands separators and currency ($), such as"),
+    Messy("euros_after.csv", said="Column 'spend': read decimal commas and currency (€), such as"),
+    Messy("spaces_in_thousands.csv", said="Column 'spend': read spaces between thousands, such as"),
+    Messy("accounting.csv", spend=float(np.mean([-x if i % 9 == 0 else x for i, x in enumerate(PLAIN["spend"])])),
+          said="Column 'spend': read thousands separators and parentheses for negative numbers, such as"),
+    Messy("percent_propensity.csv", said="Column 'propensity': read percent, such as '50%' as 0.5"),
+    Messy("percent_reward.csv", said="Column 'reward': read percent, such as '100%' as 1"),
+    Messy("yes_no.csv", said="Column 'reward': 'Yes' counts as 1, 'No' as 0"),
+    Messy("true_false.csv", said="Column 'reward': 'TRUE' counts as 1, 'FALSE' as 0"),
+    Messy("won_lost.csv", said="Column 'reward': 'won' counts as 1, 'lost' as 0"),
+    Messy("ja_nein.csv", said="Column 'reward': 'ja' counts as 1, 'nein' as 0"),
+    Messy("empty_ages.csv", states=("age", "age missing", "region", "spend"),
+          said="Column 'age': empty (9 rows) taken for missing; the state has the median"),
+    Messy("na_ages.csv", states=("age", "age missing", "region", "spend"),
+          said="Column 'age': '-' (3 rows), 'NULL' (3 rows), 'n/a' (3 rows) taken for missing"),
+    Messy("excel_errors.csv", states=("age", "region", "spend", "spend missing"),
+          said="Column 'spend': '#N/A' (5 rows), '#DIV/0!' (4 rows) taken for missing"),
+    Messy("empty_regions.csv", said="Column 'region': empty (9 rows) taken for missing, a value of its own"),
+    Messy("ids.csv", said="Not taken as state: customer_id (ids); --state COL takes a column as state"),
+    Messy("dates.csv", said="Not taken as state: signup (dates); --state COL takes a column as state"),
+    Messy("long_notes.csv", said="column 'notes' holds long texts"),
+    Messy("title_above.csv", said="Skipped 1 line above the header, which is on line 3"),
+    Messy("title_and_semicolons.csv", said="Skipped 1 line above the header, which is on line 2"),
+    Messy("title_with_commas.csv", said="Skipped 1 line above the header, which is on line 2"),
+    Messy("sep_line.csv", said="Skipped 1 line above the header, which is on line 2"),
+    Messy("pandas_index.csv", said="Left out the first column, which has no name and numbers the rows"),
+    Messy("unnamed_0.csv", said="Not taken as state: Unnamed: 0 (ids)"),
+    Messy("trailing_separator.csv", said="Left out 1 empty column without a name"),
+    Messy("blank_rows_at_end.csv", said="Left out 2 rows without any value"),
+    Messy("day_first_dates.csv", "--time when",
+          said="Column 'when': read dates as day first, such as '02/01/2023' as 2023-01-02"),
+    Messy("month_first_dates.csv", "--time when",
+          said="Column 'when': read dates as month first, such as '01/02/2023' as 2023-01-02"),
+    Messy("german_dates.csv", "--time when",
+          said="Column 'when': read dates as day first, such as '02.01.2023' as 2023-01-02"),
+    Messy("named_months.csv", "--time when",
+          said="Column 'when': read dates as named months, such as '02-Jan-23' as 2023-01-02"),
+    Messy("clock_times.csv", "--time when",
+          said="Column 'when': read dates as day first, such as '02/01/2023 02:30 PM' as 2023-01-02 14:30:00"),
+    Messy("spaces_in_names.csv", states=("Age", "Region", "Spend (EUR)")),
+    Messy("latin_1.csv", said="latin_1.csv is Latin-1 (Windows-1252), not UTF-8; it was read as such"),
+    Messy("utf_16.csv", said="utf_16.csv is UTF-16, not UTF-8; it was read as such"),
+    Messy("utf_16_big_endian.csv", said="utf_16_big_endian.csv is UTF-16, not UTF-8; it was read as such"),
+    Messy("utf_16_without_mark.csv", said="utf_16_without_mark.csv is UTF-16, not UTF-8; it was read as such"),
+    Messy("utf_8_mark.csv"),
+    Messy("pipes.csv"),
+    Messy("spacer_column.csv", said="Left out 1 empty column without a name"),
+    Messy("total_row.csv", said="Left out the last row (line 62), which holds totals"),
+    Messy("zip_codes.csv", states=(*STATES, "zip")),
+    Messy("excel_days.csv", said="Not taken as state: Signup Date (dates); --state COL takes a column as state"),
+    Messy("decimals_of_outcomes.csv"),
+    Messy("workbook_called.csv"),
+    Messy("packed.csv.gz"),
+    Messy("packed.csv.zst"),
+    Messy("packed.jsonl.gz"),
+    Messy("plain.xlsx"),
+    Messy("truth_values.xlsx", said="Column 'reward': 'true' counts as 1, 'false' as 0"),
+    Messy("titled.xlsx", said="Skipped 1 line above the header, which is on line 3"),
+    Messy("two_sheets.xlsx", said="Read the sheet 'Data'; --sheet names another of 'Log'"),
+    Messy("plain.ods"),
+    # answered after one refusal
+    Messy("own_names.csv", states=("Age", "Region", "Spend"), refused="own_names.csv has 2 problems:"),
+    Messy("clinic.csv", states=("Patient Age", "Patient Age missing", "Spend"), rows=59,
+          mean=float(np.delete(PLAIN["reward"], 11).mean()), said="Column 'Recovered': 'Yes' counts as 1, 'No' as 0",
+          spend=np.nan, refused="clinic.csv has 3 problems:"),
+    Messy("clinic.xlsx", states=("Patient Age", "Patient Age missing", "Spend"), rows=59,
+          mean=float(np.delete(PLAIN["reward"], 11).mean()), said="Column 'Recovered': 'Yes' counts as 1, 'No' as 0",
+          spend=np.nan, refused="clinic.xlsx has 3 problems:"),
+    Messy("missing_rewards.csv", rows=60 - ASKED, mean=float(LEFT.mean()), said="Left out 9 rows of 60 (--drop-missing)",
+          spend=np.nan, refused="column 'reward' must be a number; row 4 (line 5) holds nothing (9 rows)"),
+    Messy("missing_actions.csv", rows=60 - ASKED, mean=float(LEFT.mean()), said="Left out 9 rows of 60 (--drop-missing)",
+          spend=np.nan, refused="column 'action' must not be missing; row 4 (line 5) holds '-' (9 rows)"),
+    Messy("unknown_success.csv", said="Column 'reward': 'renewed' counts as 1, 'expired' as 0",
+          refused="column 'reward' holds words, and which of them is a success is not known:"),
+    Messy("ambiguous_dates.csv", "--time when", said="Column 'when': read dates as %d/%m/%Y, such as '01/01/2023'",
+          refused="column 'when' holds dates such as '01/01/2023', and the day or the month may be first"),
+    Messy("mixed_ages.csv", refused="column 'age' mixes number and text; row 4 (line 5) holds 'over 80' (9 rows)"),
+    Messy("typo_in_header.csv", refused="the log has no column 'action' for the action; 'acton' may be meant"),
+    Messy("capital_roles.csv", states=("Age", "Region", "Spend"), refused="capital_roles.csv has 2 problems:"),
+]  # fmt: skip
+
+
+def test_every_file_of_the_folder_is_in_the_table() -> None:
+    files = {path.name for path in MESSY.iterdir() if path.suffix != ".py" and path.is_file()}
+    assert {messy.file for messy in FILES} == files
+    assert sum(not messy.refused for messy in FILES) >= 32
+    assert len(FILES) >= 40
+
+
+@pytest.mark.parametrize("messy", FILES, ids=lambda messy: messy.file)
+def test_messy_files_are_answered(
+    messy: Messy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["compare", str(MESSY / messy.file), *shlex.split(messy.options), *POLICIES, "--json"]
+    code = main(command)
+    out, err = capsys.readouterr()
+    if messy.refused:
+        assert code == 2
+        assert not out
+        assert messy.refused in err
+        assert "Traceback" not in err
+        program, *command = shlex.split(err.rpartition("\n\n  ")[2])
+        assert program == "podium"
+        assert main(command) == 0
+        out, err = capsys.readouterr()
+    else:
+        assert code == 0, err
+    answer = json.loads(out)
+    assert answer["log"]["rows"] == messy.rows
+    assert answer["log"]["state_columns"] == list(messy.states)
+    assert not any(tmp_path.iterdir()), "something was written"
+    said = [note["text"] for note in answer["log"].get("notes", [])]
+    told = [*said, *answer["warnings"]]
+    assert (any(messy.said in note for note in told)) if messy.said else said == [] or messy.refused, told
+
+
+@pytest.mark.parametrize("messy", [m for m in FILES if not m.refused], ids=lambda messy: messy.file)
+def test_values_are_those_that_were_meant(messy: Messy) -> None:
+    words = shlex.split(messy.options)
+    options = {words[0].removeprefix("--"): words[1]} if words else {}
+    log = podium.read_log(MESSY / messy.file, **options)
+    assert np.mean(log.rewards) == pytest.approx(messy.mean, rel=1e-12)
+    assert list(log.actions) == list(PLAIN["action"])
+    spend = next((c for h, c in log.state_columns.items() if h.startswith(("spend", "Spend"))), None)
+    assert spend is not None
+    if "spend missing" not in log.state_columns:
+        assert np.mean(spend.astype(float)) == pytest.approx(messy.spend, rel=1e-12)
+    if log.times is not None:
+        assert (np.diff(log.times) > np.timedelta64(0)).all()
+
+
+RULE = "rule=sql:CASE WHEN {} > 60 THEN 'call' ELSE 'email' END"
+QUOTED_RULE = RULE.format('"Patient Age"')
+
+
+def test_the_clinic_is_answered_after_one_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "clinic.csv").write_bytes((MESSY / "clinic.csv").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    asked = ["compare", "clinic.csv", "--policy", "now=logged", "--policy", RULE.format("Patient Age")]
+    assert main(asked) == 2
+    out, err = capsys.readouterr()
+    settings = ["--action", "Treatment Given", "--reward", "Recovered", "--time", "Visit Date", "--drop-missing"]
+    goes_on = [*asked[:-1], QUOTED_RULE, *settings, "--behavior", "estimate"]
+    assert out == ""
+    assert err == (
+        "podium: clinic.csv has 5 problems:\n"
+        "- the log has no column 'action' for the action; 'Treatment Given' may be meant\n"
+        "- the log has no column 'reward' for the reward; 'Recovered' may be meant\n"
+        "- column 'Recovered' must be a number; row 12 (line 13) holds nothing (1 row)\n"
+        "- policy 'now' is the behaviour policy, and the log does not say what that is\n"
+        "- policy 'rule': the SQL uses a column whose name needs double quotes: "
+        "CASE WHEN \"Patient Age\" > 60 THEN 'call' ELSE 'email' END\n\n"
+        f"Hint: This command goes on:\n\n  {shlex.join(['podium', *goes_on])}\n"
+    )
+    assert main(shlex.split(err.rpartition("\n\n  ")[2])[1:]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    head, _, rest = out.partition("Ranked by ")
+    assert "by: V(a) - V(b)" in rest
+    assert head == (
+        "Log (memory): 59 rows, 59 distinct (state, action), 59 states, 2 actions,\n"
+        "  estimated propensities\n"
+        "State: Patient Age, Patient Age missing, Spend (3 columns)\n"
+        "Column 'Recovered': 'Yes' counts as 1, 'No' as 0\n"
+        "Column 'Visit Date': read dates as day first, such as '02/01/2023' as 2023-01-02\n"
+        "Left out 1 row of 60 (--drop-missing): column 'Recovered' is missing, empty (1\n"
+        "  row)\n"
+        "Not taken as state: Patient ID (ids); --state COL takes a column as state\n"
+        "Column 'Patient Age': 'n/a' (2 rows), empty (1 row) taken for missing; the state\n"
+        "  has the median 50 there, and 'Patient Age missing' marks these rows\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["clinic.csv"]
+
+
+@pytest.mark.parametrize("name", ["Patient Age", "patient age", "patient_age"])
+def test_what_is_wrong_with_policies_alone_is_told_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    asked = ["compare", "clinic.csv", "--action", "Treatment Given", "--reward", "Recovered", "--drop-missing"]
+    asked += ["--policy", "now=logged", "--policy"]
+    assert main([*asked, RULE.format(name)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == (
+        "",
+        "podium: clinic.csv has 2 problems:\n"
+        "- policy 'now' is the behaviour policy, and the log does not say what that is\n"
+        "- policy 'rule': the SQL uses a column whose name needs double quotes: "
+        "CASE WHEN \"Patient Age\" > 60 THEN 'call' ELSE 'email' END\n\n"
+        f"Hint: This command goes on:\n\n  {shlex.join(['podium', *asked, QUOTED_RULE, '--behavior', 'estimate'])}\n",
+    )
+    assert main(shlex.split(err.rpartition("\n\n  ")[2])[1:]) == 0
+
+
+def test_the_clinic_is_checked_before_any_role_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    assert main(["check", "clinic.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert (
+        out
+        == """\
+clinic.csv: 60 rows, 6 columns
+
+Columns
+  column           role      why
+  Patient ID       left out  it holds ids: no state unless you name it
+  Visit Date       time      the only column of dates
+  Patient Age      state     every column that has no other role
+  Spend            state     every column that has no other role
+  Treatment Given  action    by a word of its name
+  Recovered        reward    by its name
+
+Column 'Recovered': 'Yes' counts as 1, 'No' as 0
+Column 'Visit Date': read dates as day first, such as '02/01/2023' as 2023-01-02
+Problem: the log has no column 'action' for the action; 'Treatment Given' may be
+  meant
+Problem: the log has no column 'reward' for the reward; 'Recovered' may be meant
+Problem: column 'Recovered' must be a number; row 12 (line 13) holds nothing (1
+  row)
+
+This command compares:
+
+  podium compare clinic.csv --policy 'always email=constant:email' --policy 'always call=constant:call' \
+--action 'Treatment Given' --reward Recovered --time 'Visit Date' --drop-missing
+"""
+    )
+    assert main(shlex.split(out.rpartition("\n\n  ")[2])[1:]) == 0
+
+
+def test_codes_with_leading_zeros_stay_texts() -> None:
+    assert podium.read_log(MESSY / "zip_codes.csv").state_columns["zip"][:3].tolist() == ["01000", "20001", "01002"]
+
+
+def test_a_last_row_that_only_looks_like_totals_stays(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("plan,region,action,reward\ntotal,,a,1\nbasic,n,b,0\nbasic,s,a,1\ntotal,,b,0\n")
+    assert len(podium.read_log(path)) == 4
+
+
+WEB_PAGE = b"<html><body><table><tr><td>action</td></tr></table></body></html>"
+SAVE = "\n\nHint: open it in a spreadsheet, and save it as .xlsx or CSV."
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("log.csv", WEB_PAGE, "log.csv is a web page (HTML) inside, not a table" + SAVE),
+        ("log.xls", WEB_PAGE, "log.xls is a web page (HTML) inside, not a table" + SAVE),
+        ("log.xlsx", WEB_PAGE, "log.xlsx is a web page (HTML) inside, not a table" + SAVE),
+        ("log.xls", b"\xd0\xcf\x11\xe0", "log.xls is of a format of Excel that podium does not read" + SAVE),
+    ],
+)
+def test_what_is_no_table_is_named(file: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(tmp_path / file)
+    assert str(error.value) == said

@@ -1,0 +1,203 @@
+"""Make the messy files of this folder: exports of one small log, each with what exports of that kind have.
+
+python tests/messy/build.py writes them again; they come out the same, apart from workbooks, whose archives hold dates.
+"""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).parent
+ROWS = 60
+Rows = list[list[Any]]
+
+
+def base() -> dict[str, list[Any]]:
+    """One log of 60 rows: who was called or mailed, and who answered."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(20, 80, ROWS)
+    action = rng.choice(["call", "email"], ROWS)
+    reward = (rng.random(ROWS) < np.where(action == "call", 0.3 + age / 200, 0.4)).astype(int)
+    return {
+        "age": age.tolist(),
+        "region": rng.choice(["north", "south", "west"], ROWS).tolist(),
+        "spend": [round(float(x), 2) for x in rng.gamma(2, 900, ROWS)],
+        "action": action.tolist(),
+        "reward": reward.tolist(),
+    }
+
+
+LOG = base()
+NAMES = list(LOG)
+
+
+def rows(header: Sequence[str] = NAMES, **changed: Sequence[Any]) -> Rows:
+    """The log as rows below a header, with some columns written in another way or added."""
+    columns = {**LOG, **changed}
+    return [list(header), *(list(row) for row in zip(*columns.values(), strict=True))]
+
+
+def text(table: Rows, separator: str = ",", end: str = "\n") -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator=end).writerows(table)
+    return out.getvalue()
+
+
+def holes(column: str, words: Sequence[str]) -> list[Any]:
+    """A column with these words in every seventh row."""
+    cells: list[Any] = list(LOG[column])
+    for i, n in enumerate(range(3, ROWS, 7)):
+        cells[n] = words[i % len(words)]
+    return cells
+
+
+def days(form: str, step: int = 9) -> list[str]:
+    return [(date(2023, 1, 2) + timedelta(days=step * i)).strftime(form) for i in range(ROWS)]
+
+
+def german(numbers: Sequence[float]) -> list[str]:
+    return [f"{x:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".") for x in numbers]
+
+
+def words(yes: str, no: str) -> list[str]:
+    return [yes if r else no for r in LOG["reward"]]
+
+
+def workbook(table: Rows, name: str, sheets: Sequence[tuple[str, Rows]] = ()) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "Log"
+    for title, content in (("Log", table), *sheets):
+        sheet = book[title] if title in book.sheetnames else book.create_sheet(title)
+        for row in content:
+            sheet.append(row)
+    book.save(FOLDER / name)
+
+
+def ods(table: Rows, name: str) -> None:
+    from odf.opendocument import OpenDocumentSpreadsheet
+    from odf.table import Table, TableCell, TableRow
+    from odf.text import P
+
+    document = OpenDocumentSpreadsheet()
+    sheet = Table(name="Log")
+    for row in table:
+        line = TableRow()
+        for cell in row:
+            number = isinstance(cell, int | float)
+            made = TableCell(valuetype="float", value=cell) if number else TableCell(valuetype="string")
+            made.addElement(P(text=str(cell)))
+            line.addElement(made)
+        sheet.addElement(line)
+    document.spreadsheet.addElement(sheet)
+    document.save(str(FOLDER / name))
+
+
+def clinic(when: Sequence[Any]) -> Rows:
+    """What a clinic exports: its own names, outcomes in words, days first, a missing outcome, ages that are missing."""
+    answers, ages = words("Yes", "No"), list(LOG["age"])
+    answers[11] = ages[7] = ""
+    ages[20] = ages[41] = "n/a"
+    patients = [f"P{1000 + i}" for i in range(ROWS)]
+    header = ["Patient ID", "Visit Date", "Patient Age", "Spend", "Treatment Given", "Recovered"]
+    columns = (patients, when, ages, LOG["spend"], LOG["action"], answers)
+    return [header, *(list(row) for row in zip(*columns, strict=True))]
+
+
+TITLED = [["Campaign report 2024"], [], *rows()]
+ROLES = ["Age", "Region", "Spend", "Channel Used", "Answered"]
+TEXTS: dict[str, Callable[[], str]] = {
+    "semicolons.csv": lambda: text(rows(), ";"),
+    "tabs.txt": lambda: text(rows(), "\t"),
+    "windows_lines.csv": lambda: text(rows(), end="\r\n"),
+    "decimal_commas.csv": lambda: text(rows(spend=german(LOG["spend"])), ";"),
+    "thousands.csv": lambda: text(rows(spend=[f"{x:,.2f}" for x in LOG["spend"]])),
+    "dollars.csv": lambda: text(rows(spend=[f"${x:,.2f}" for x in LOG["spend"]])),
+    "euros_after.csv": lambda: text(rows(spend=[f"{x} €" for x in german(LOG["spend"])]), ";"),
+    "spaces_in_thousands.csv": lambda: text(rows(spend=[f"{x:,.2f}".replace(",", "\u202f") for x in LOG["spend"]])),
+    "accounting.csv": lambda: text(rows(spend=[f"({x:,.2f})" if i % 9 == 0 else f"{x:,.2f}" for i, x in enumerate(LOG["spend"])])),
+    "percent_propensity.csv": lambda: text(rows([*NAMES, "propensity"], propensity=["50%"] * ROWS)),
+    "percent_reward.csv": lambda: text(rows(reward=[f"{100 * r}%" for r in LOG["reward"]])),
+    "yes_no.csv": lambda: text(rows(reward=words("Yes", "No"))),
+    "true_false.csv": lambda: text(rows(reward=words("TRUE", "FALSE"))),
+    "won_lost.csv": lambda: text(rows(reward=words("won", "lost"))),
+    "ja_nein.csv": lambda: text(rows(reward=words("ja", "nein")), ";"),
+    "empty_ages.csv": lambda: text(rows(age=holes("age", [""]))),
+    "na_ages.csv": lambda: text(rows(age=holes("age", ["n/a", "NULL", "-"]))),
+    "excel_errors.csv": lambda: text(rows(spend=holes("spend", ["#N/A", "#DIV/0!"]))),
+    "empty_regions.csv": lambda: text(rows(region=holes("region", [""]))),
+    "ids.csv": lambda: text(rows([*NAMES, "customer_id"], customer_id=[f"C{1000 + i}" for i in range(ROWS)])),
+    "dates.csv": lambda: text(rows([*NAMES, "signup"], signup=days("%Y-%m-%d"))),
+    "long_notes.csv": lambda: text(rows([*NAMES, "notes"], notes=[f"Customer {i} asked, among other things, whether the offer of last year still holds for them" for i in range(ROWS)])),
+    "title_above.csv": lambda: "Campaign report 2024\n\n" + text(rows()),
+    "title_and_semicolons.csv": lambda: "Export of 3 March, all regions\n" + text(rows(), ";"),
+    "title_with_commas.csv": lambda: "Campaign report 2024,,,,\n" + text(rows()),
+    "sep_line.csv": lambda: "sep=;\n" + text(rows(), ";"),
+    "pandas_index.csv": lambda: text([["", *NAMES], *([i, *row] for i, row in enumerate(rows()[1:]))]),
+    "unnamed_0.csv": lambda: text([["Unnamed: 0", *NAMES], *([i, *row] for i, row in enumerate(rows()[1:]))]),
+    "trailing_separator.csv": lambda: text([[*row, ""] for row in rows()]),
+    "blank_rows_at_end.csv": lambda: text(rows()) + ",,,,\n,,,,\n",
+    "day_first_dates.csv": lambda: text(rows([*NAMES, "when"], when=days("%d/%m/%Y"))),
+    "month_first_dates.csv": lambda: text(rows([*NAMES, "when"], when=days("%m/%d/%Y"))),
+    "german_dates.csv": lambda: text(rows([*NAMES, "when"], when=days("%d.%m.%Y")), ";"),
+    "named_months.csv": lambda: text(rows([*NAMES, "when"], when=days("%d-%b-%y"))),
+    "clock_times.csv": lambda: text(rows([*NAMES, "when"], when=days("%d/%m/%Y 02:30 PM"))),
+    "spaces_in_names.csv": lambda: text(rows(["Age ", " Region", "Spend (EUR)", "action", "reward"])),
+    "pipes.csv": lambda: text(rows(), "|"),
+    "spacer_column.csv": lambda: text([[*row[:3], "", *row[3:]] for row in rows()]),
+    "total_row.csv": lambda: text([*rows(), ["Total", "", sum(LOG["spend"]), "", sum(LOG["reward"])]]),
+    "zip_codes.csv": lambda: text(rows([*NAMES, "zip"], zip=[f"{(1000, 20000)[i % 2] + i % 7:05}" for i in range(ROWS)])),
+    "excel_days.csv": lambda: text(rows([*NAMES, "Signup Date"], signup=[44930 + 9 * i for i in range(ROWS)])),
+    "decimals_of_outcomes.csv": lambda: text(rows(reward=[f"{r}.0" for r in LOG["reward"]])),
+    # what podium asks about once
+    "own_names.csv": lambda: text(rows(ROLES, reward=words("Yes", "No"))),
+    "missing_rewards.csv": lambda: text(rows(reward=holes("reward", ["", "n/a"]))),
+    "missing_actions.csv": lambda: text(rows(action=holes("action", ["-"]))),
+    "unknown_success.csv": lambda: text(rows(reward=words("renewed", "expired"))),
+    "ambiguous_dates.csv": lambda: text(rows([*NAMES, "when"], when=[f"{1 + i % 12:02}/{1 + (5 * i) % 12:02}/2023" for i in range(ROWS)])),
+    "mixed_ages.csv": lambda: text(rows(age=holes("age", ["over 80"]))),
+    "typo_in_header.csv": lambda: text(rows(["age", "region", "spend", "acton", "reward"])),
+    "clinic.csv": lambda: text(clinic(days("%d/%m/%Y"))),
+    "capital_roles.csv": lambda: text(rows(["Age", "Region", "Spend", "Action", "Reward"])),
+}  # fmt: skip
+
+
+def main() -> None:
+    for name, make in TEXTS.items():
+        (FOLDER / name).write_text(make(), encoding="utf-8", newline="")
+    plain = text(rows()).encode()
+    accents = text(rows(region=[{"north": "Zürich", "south": "Genève", "west": "Bern"}[r] for r in LOG["region"]]))
+    (FOLDER / "latin_1.csv").write_bytes(accents.encode("latin-1"))
+    (FOLDER / "utf_16.csv").write_bytes(accents.replace(",", "\t").encode("utf-16"))
+    (FOLDER / "utf_16_big_endian.csv").write_bytes(b"\xfe\xff" + accents.encode("utf-16-be"))
+    (FOLDER / "utf_16_without_mark.csv").write_bytes(accents.encode("utf-16-le"))
+    (FOLDER / "utf_8_mark.csv").write_bytes(b"\xef\xbb\xbf" + plain)
+    (FOLDER / "packed.csv.gz").write_bytes(gzip.compress(plain, mtime=0))
+    lines = "".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows()[1:])
+    (FOLDER / "packed.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+    import pyarrow as pa
+
+    with pa.output_stream(str(FOLDER / "packed.csv.zst"), compression="zstd") as file:
+        file.write(plain)
+    workbook(rows(), "plain.xlsx")
+    (FOLDER / "workbook_called.csv").write_bytes((FOLDER / "plain.xlsx").read_bytes())
+    workbook(rows(reward=[bool(r) for r in LOG["reward"]]), "truth_values.xlsx")
+    workbook(TITLED, "titled.xlsx")
+    workbook([["Read me"], ["The log is in the other sheet"]], "two_sheets.xlsx", [("Data", rows())])
+    ods(rows(), "plain.ods")
+    workbook(clinic([date(2023, 1, 2) + timedelta(days=9 * i) for i in range(ROWS)]), "clinic.xlsx")
+
+
+if __name__ == "__main__":
+    main()
