@@ -86,7 +86,7 @@ def test_a_bad_place_is_told_before_the_work_begins(
     html: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     (folder / "notes.txt").write_text("mine")
-    monkeypatch.setattr("podium.command.cli.open_log", lambda options: pytest.fail("the log was opened"))
+    monkeypatch.setattr("podium.command.cli.checked_log", lambda options: pytest.fail("the log was opened"))
     assert main([*COMPARE, "--html", html]) == 2
     assert capsys.readouterr().err.startswith("podium: ")
     assert (folder / "notes.txt").read_text() == "mine"
