@@ -30,6 +30,7 @@ KINDS = (PARQUET_ENDINGS, TEXT_ENDINGS, JSON_ENDINGS)  # of a folder, the first 
 VOWPAL_ENDINGS = (".dsjson", ".vw", ".dsjson.gz", ".vw.gz")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,300}")
+SEPARATORS = ",\t;|"  # of CSV files, the likeliest first
 QUOTED = re.compile(r'"[^"]*"')
 CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not the number 7
 SAVE_HINT = "save the file as UTF-8."
@@ -139,15 +140,15 @@ def rows_in(content: str, path: Path) -> int:
 
 
 def separator_of(content: str, path: Path) -> str:
-    """A comma; a tab or semicolon where the header has no comma outside quotes."""
+    """A comma; a tab, a semicolon or a pipe where the header has no comma outside quotes."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     header = QUOTED.sub("", next((line for line in content.splitlines() if line.strip()), ""))
-    return next((s for s in ",\t;" if s in header), ",")
+    return next((s for s in SEPARATORS if s in header), ",")
 
 
 def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
-    """A CSV file; the separator is a comma, or a semicolon or tab where the header has no comma."""
+    """A CSV file."""
     return parse_csv(read_text(path), path, text)
 
 

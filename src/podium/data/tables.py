@@ -28,6 +28,7 @@ from podium.data.formats import (
 from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
+    SEPARATORS,
     TEXT_ENDINGS,
     check_header,
     check_text,
@@ -112,7 +113,7 @@ def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]
     except PodiumError as error:
         refused = error
     if len(columns) < 2 or ends_in_total(content):
-        for separator in ",;\t|" if len(columns) < 2 else separator_of(content, path):
+        for separator in SEPARATORS if len(columns) < 2 else separator_of(content, path):
             lines, rows = split_rows(content, separator)
             if (found := find_header(rows)) is not None:
                 return table_below(path, found, rows, lines, text, notes, separator == ";")
