@@ -28,6 +28,8 @@ def rule(states):
 """
 
 
+OTHER_ERROR = "    try: time.sleep(60)\n    except BaseException: raise TypeError from None"
+SWALLOWED = SLOW.replace("    time.sleep(60)", OTHER_ERROR)
 LATE = SLOW.replace("def rule", "pathlib.Path('started').touch(); time.sleep(60)\ndef rule")
 
 
@@ -50,7 +52,7 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT"])
-@pytest.mark.parametrize("code", [SLOW, LATE], ids=["policy at work", "policy being loaded"])
+@pytest.mark.parametrize("code", [SLOW, LATE, SWALLOWED], ids=["at work", "being loaded", "told as another error"])
 def test_a_signal_ends_the_command_cleanly(name: str, code: str, tmp_path: Path):
     with start(tmp_path, code) as process:
         for _ in range(3):  # a group of processes is often sent more than one

@@ -53,8 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     with interruptible():
         try:
-            with ending_cleanly():
-                return answer(arguments)
+            return answer(arguments)
         except KeyboardInterrupt:
             complain("interrupted")
             return INTERRUPTED
@@ -69,11 +68,12 @@ def answer(arguments: Sequence[str] | None) -> int:
     """Read the arguments, do what they ask for, and return the exit code."""
     options = argparse.Namespace(exit_code=0)
     try:
-        build_parser().parse_args(arguments, options)
-        options.argv = list(sys.argv[1:] if arguments is None else arguments)
-        options.command = shlex.join(["podium", *options.argv])
-        run(options)
-        sys.stdout.flush()
+        with ending_cleanly():
+            build_parser().parse_args(arguments, options)
+            options.argv = list(sys.argv[1:] if arguments is None else arguments)
+            options.command = shlex.join(["podium", *options.argv])
+            run(options)
+            sys.stdout.flush()
         return int(options.exit_code)
     except Refused as error:
         return complain(str(with_command(error, options)))

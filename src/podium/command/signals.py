@@ -61,7 +61,7 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(number, end)
     try:
         yield
-    except KeyboardInterrupt:  # which DuckDB makes of every signal that comes during a query
+    except (KeyboardInterrupt, Exception):  # DuckDB and Arrow make such errors of a signal that comes while they work
         if end.number is None:
             raise
         raise Ended(end.number) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -97,7 +98,7 @@ class Conversion:
             return column
         if not written:
             return as_numbers(column, {})  # numbers and words for gaps
-        points = any(float(x) != int(x) for x in others if np.isfinite(x))
+        points = any(math.isfinite(x) and x != int(x) for x in others if not isinstance(x, int))
         found = numbers_written(written, points, self.semicolons)
         if found is None or ("percent" in found.words and any(x != 0 for x in others)):
             return column
