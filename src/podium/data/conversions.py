@@ -24,15 +24,19 @@ from podium.data.columns import (
 from podium.data.errors import BadRows, PodiumError, count, listed, show_value
 from podium.data.facts import Fact
 from podium.data.notation import (
+    FAILURES,
     GAPS,
     NAME_GAPS,
+    SUCCESSES,
     AmbiguousDates,
     as_numbers,
     dates_by_format,
     dates_written,
     distinct_texts,
     is_gap,
+    is_plain_number,
     numbers_written,
+    plain_word,
     success_known,
 )
 from podium.data.roles import Roles
@@ -99,7 +103,8 @@ class Conversion:
             return as_numbers(column, {})  # numbers and words for gaps
         points = any(float(x) != int(x) for x in others if np.isfinite(x))
         found = numbers_written(written, points, self.semicolons)
-        if found is None or ("percent" in found.words and any(x != 0 for x in others)):
+        alone = found is not None and found.words.startswith(("percent", "a unit", "hours"))
+        if found is None or (alone and any(x != 0 for x in others)):
             return column
         example, number = found.example
         self.notes.append(
@@ -118,11 +123,17 @@ class Conversion:
             return column
         texts = {text: n for text, n in distinct_texts(column).items() if not is_gap(text, NAME_GAPS | {"na"})}
         numbers = [x for x in column if x is not None and not isinstance(x, str)]
-        if not texts or numbers:
+        known = success_known([*texts, *(["no"] if numbers and set(numbers) <= {0, 1} else [])])
+        if not texts or (numbers and not known):
             return column
-        known = success_known(texts)
-        if known is not None:
-            return self.as_success(header, column, known)
+        if known:
+            return self.as_success(header, column, [*known, *(x for x in (1,) if x in numbers)])
+        if all(map(is_plain_number, texts)):
+            found = {text: float(text) if not text.strip().isdigit() else int(text) for text in texts}
+            example = max(found)
+            words = {"words": "texts as numbers", "example": repr(example), "number": found[example]}
+            self.notes.append(Fact("numbers as written", column=header, **words))
+            return as_numbers(column, found)
         if len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
             shown = ", ".join(f"{text!r} ({count(n, 'row')})" for text, n in sorted(texts.items(), key=lambda x: -x[1]))
             value = likely_success(texts)
@@ -134,24 +145,26 @@ class Conversion:
         return column
 
     def as_success(self, header: str, column: Column, success: Any) -> Column:
-        """1 where a column has this value, 0 where it has another, and gaps as they are."""
+        """1 where a column has this value or one of these, 0 where it has another, and gaps as they are."""
         gaps = self.gaps(header)
         labels = list(dict.fromkeys(column[~gaps].tolist()))
-        value = match_label(success, labels) if isinstance(success, str) else success
-        if value not in labels and isinstance(success, str):
-            same = [x for x in labels if isinstance(x, str) and x.strip().lower() == success.strip().lower()]
-            value = same[0] if same else value
-        if value not in labels:
+        values = [
+            match_label(x, labels) if isinstance(x, str) else x
+            for x in (success if isinstance(success, list) else [success])
+        ]
+        folded = {plain_word(x) for x in values if isinstance(x, str)}
+        good = [x for x in labels if x in values or (isinstance(x, str) and plain_word(x) in folded)]
+        if not good:
             error = PodiumError(
                 f"column {header!r} never holds the success {success!r}", hint=f"its values are {listed(labels)}."
             )
             self.problems.append(Problem(error))
             return column
-        others = [x for x in labels if x != value]
+        others = [x for x in labels if x not in good]
         self.notes.append(
-            Fact("outcome in words", column=header, success=show_value(value), others=listed(others) or "nothing")
+            Fact("outcome in words", column=header, success=listed(good), others=listed(others) or "nothing")
         )
-        cells = [None if gap else int(x == value) for x, gap in zip(column.tolist(), gaps.tolist(), strict=True)]
+        cells = [None if gap else int(x in good) for x, gap in zip(column.tolist(), gaps.tolist(), strict=True)]
         return boxed(cells) if gaps.any() else to_array(cells)
 
     # --- times -------------------------------------------------------------------------------------------------------
@@ -293,7 +306,8 @@ def distinct(column: Column) -> Collection[Any]:
 def likely_success(texts: Mapping[str, int]) -> str:
     """The value that is most likely the success: by its words, else the rarer one."""
     bad = ("not", "no", "un", "dis", "fail", "lost", "reject", "dead", "die", "churn", "bounce", "declin", "abandon")
-    good = [text for text in texts if not text.strip().lower().startswith(bad)]
+    neutral = [x for x in texts if plain_word(x) not in FAILURES and not plain_word(x).startswith(bad)]
+    good = [x for x in texts if plain_word(x) in SUCCESSES] or neutral
     return min(good or texts, key=lambda text: (texts[text], text))
 
 
