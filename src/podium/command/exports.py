@@ -22,7 +22,7 @@ from podium.outputs.display import Block, Shown, Table, label_text
 from podium.policies.sql import chosen_actions, quote_columns, visible_columns
 
 MOST_ACTIONS = 4  # policies that a suggested command compares
-CHOICES = ("success", "date_format")  # settings that a person should look at before running a command
+CHOICES = ("success", "date_format", "decimal")  # settings that a person should look at before running a command
 ROLE_WORDS = {"ignore": "left out", "policy": "policy"}
 WHY_STATE = "every column that has no other role"
 LOGGED = "policy {name!r} is the behaviour policy, and the log does not say what that is"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,6 +36,7 @@ from podium.data.notation import (
     distinct_texts,
     is_gap,
     is_plain_number,
+    may_be_thousands,
     numbers_written,
     plain_word,
     success_known,
@@ -45,6 +47,8 @@ from podium.data.times import parse_time
 MISSING = "(missing)"  # the level of a text that is missing
 REWARD_HINT = "a reward is a finite number in every row."
 NEEDED = ("action", "reward", "propensity", "time", "unit")  # roles in which nothing may be missing
+FIRST = 1000  # rows by which the decimal sign of a column is known
+DECIMAL_COMMA = re.compile(r"\D*\d+(?:[.\s]\d{3})*,(?:\d{1,2}|\d{4,})\D*")
 FORMATS = {"day first": "%d{0}%m{0}%Y", "month first": "%m{0}%d{0}%Y"}
 
 
@@ -71,6 +75,7 @@ class Conversion:
     line: Callable[[int], int]
     success: Any = None
     date_format: str | None = None
+    decimal: str | None = None
     notes: list[Fact] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     written: dict[str, Column] = field(init=False)  # the columns as the file has them
@@ -92,6 +97,8 @@ class Conversion:
     def numbers(self, header: str, column: Column) -> Column:
         """A column with its texts as the numbers they stand for; as it is where one of them is none."""
         values = distinct(column)
+        if self.semicolons and may_be_thousands(values):
+            return self.open_points(header, column)
         texts = [x for x in values if isinstance(x, str)]
         written = [text for text in texts if not is_gap(text)]
         others = [x for x in values if x is not None and not isinstance(x, str)]
@@ -111,6 +118,42 @@ class Conversion:
             Fact("numbers as written", column=header, words=found.words, example=repr(example), number=number)
         )
         return as_numbers(column, found.numbers)
+
+    def open_points(self, header: str, column: Column) -> Column:
+        """A column of numbers such as 1.234, which are 1234 where the comma is the decimal sign."""
+        decimal = self.decimal or self.decimal_elsewhere(header)
+        texts = [x for x in column.tolist() if isinstance(x, str) and not is_gap(x)]
+        example = next(x for x in texts if "." in x)
+        if decimal is None:
+            thousands, plain = example.replace(".", ""), example
+            error = PodiumError(
+                f"column {header!r} holds numbers such as {example!r}, and the point may separate thousands or decimals",
+                hint=f"write --decimal , if {example!r} is {thousands}, or --decimal . if it is {plain}.",
+            )
+            self.problems.append(Problem(error, {"decimal": ","}))
+            return column
+        numbers = {x: int(x.replace(".", "")) if decimal == "," else float(x) for x in texts}
+        words = "points between thousands" if decimal == "," else "decimal points"
+        self.notes.append(
+            Fact("numbers as written", column=header, words=words, example=repr(example), number=numbers[example])
+        )
+        return as_numbers(column, numbers)
+
+    def decimal_elsewhere(self, header: str) -> str | None:
+        """The decimal sign of the other columns of the file; None where they have none, or both."""
+        found = set()
+        for other, column in self.written.items():
+            if other == header:
+                continue
+            if column.dtype.kind == "f":
+                found |= {"."} if (column[np.isfinite(column)] % 1 != 0).any() else set()
+            elif column.dtype == object:
+                some = [x for x in column[:FIRST].tolist() if isinstance(x, str | float)]
+                found |= {"."} if any(isinstance(x, float) and x % 1 != 0 for x in some) else set()
+                found |= (
+                    {","} if some and any(isinstance(x, str) and DECIMAL_COMMA.fullmatch(x) for x in some) else set()
+                )
+        return found.pop() if len(found) == 1 else None
 
     # --- rewards -----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ ALL_ROWS = "all rows"  # the state of a log that has no column for it
 READING = {
     **ROLE_RULES, "actions": space, "text": texts, "ineligible": choice(*RULES), "success": optional(label),
     "drop_missing": flag, "date_format": optional(named), "sheet": optional(named),
+    "decimal": optional(choice(",", ".")),
 }  # fmt: skip
 ROLES = ("action", "reward", "propensity", "time", "unit")
 
@@ -59,6 +60,7 @@ class Asked:
     drop_missing: bool = False
     date_format: str | None = None
     sheet: str | None = None
+    decimal: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Those that differ from the defaults."""
@@ -96,6 +98,7 @@ def read_log(
     drop_missing: bool = False,
     date_format: str | None = None,
     sheet: str | None = None,
+    decimal: str | None = None,
 ) -> Log:
     """Read a log from a file: CSV, Parquet, JSON lines, Excel or ODS.
 
@@ -116,10 +119,11 @@ def read_log(
     drop_missing : leave out rows without an action, a reward or a propensity (or a time or unit, where these are used)
     date_format : how dates in the time column are written, such as "%d/%m/%Y"
     sheet : the sheet of an Excel or ODS file; the first one that holds a table by default
+    decimal : "," or ".", the decimal sign of numbers such as 1.234 in a file with semicolons
     """
     asked = Asked(
         state, action, reward, propensity, time, unit, text, eligible, ineligible, success, drop_missing, date_format,
-        sheet,
+        sheet, decimal,
     )  # fmt: skip
     return prepared_log(open_table(path, text, sheet), asked, actions)
 
@@ -161,7 +165,7 @@ def conversion(table: Table, asked: Asked) -> Conversion:
     )
     return Conversion(
         dict(table.columns), roles, asked.text, table.semicolons, table.line, asked.success, asked.date_format,
-        list(table.notes),
+        asked.decimal, list(table.notes),
     )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ CLOCK_LENGTH = re.compile(r"(\d{1,3}):([0-5]\d):([0-5]\d)")  # 00:05:30
 COMMA_GROUPS = re.compile(
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+"
 )  # 1,234.5, and 12,34,567.5 in India
+SIGNED_OTHERWISE = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d+(?:\.\d{3})*,\d+")  # 1.234.567, 3,5
 EITHER_SIGN = re.compile(r"\d+(?:[.,](?:\d\d?|\d{4,}))?|0[.,]\d+")  # 1,5 and 1.5, neither of which separates thousands
 POINT_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")  # 1.234, which can be 1234
 POINT_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?|,\d+")  # 1.234,5
@@ -167,6 +168,31 @@ def same_end(texts: Sequence[str]) -> tuple[dict[str, str], str] | None:
         if len(units) == 1 and unit and unit not in SCALES and not re.fullmatch(CURRENCIES, unit):
             return {text: match["number"] for text, match in found.items() if match}, unit
     return None
+
+
+def has_open_points(cells: Iterable[str], semicolons: bool) -> bool:
+    """Whether points in the cells of a column may separate thousands.
+
+    They may where semicolons separate cells and every number with a point is like 1.234; and they do, or the comma is
+    the decimal sign, where others are like 1.234.567 or 3,5.
+    """
+    pointed = open_points = other_points = 0
+    for cell in cells:
+        text = cell.strip()
+        if "." in text and text.count(".") == 1 and "," not in text and is_plain_number(text):
+            pointed += 1
+            other_points += POINT_THOUSANDS.fullmatch(text.lstrip("+-")) is None
+        elif text[:1].isdigit() and SIGNED_OTHERWISE.fullmatch(text):
+            open_points += 1
+    return pointed > 0 and (open_points > 0 or (semicolons and not other_points))
+
+
+def may_be_thousands(values: Collection[Any]) -> bool:
+    """Whether all values are gaps, whole numbers, or like 1.234 in texts, and one is of the last kind."""
+    texts = [x.lstrip("+-") for x in values if isinstance(x, str) and not is_gap(x)]
+    others = any(x is not None and not isinstance(x, str) for x in values)
+    open_ones = [x for x in texts if POINT_THOUSANDS.fullmatch(x)]
+    return bool(open_ones) and not others and all(x in open_ones or x.isdigit() for x in texts)
 
 
 def is_plain_number(text: str) -> bool:

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -152,8 +152,14 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
     return parse_csv(read_text(path), path, text)
 
 
-def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str, Column]:
-    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages."""
+def parse_csv(
+    content: str, path: Path, text: Collection[str] = (), typed: Callable[[Sequence[str], bool], Column] | None = None
+) -> dict[str, Column]:
+    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages.
+
+    `typed` makes a column of cells; those that are to be read as text are named by `text`.
+    """
+    typed = typed or type_cells
     lines = io.StringIO(content, newline="")  # lines end as CSV lines do; a cell may hold any other separator
     reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []
@@ -181,7 +187,7 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
             hint='quote cells that hold a separator: "a, b".',
         )
     cells = zip(*body, strict=True)
-    return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
+    return {name: typed(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
 def check_quotes(path: Path, separator: str) -> int | None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from podium.data.columns import Column
 from podium.data.errors import PodiumError, count
 from podium.data.facts import Fact
@@ -25,6 +27,7 @@ from podium.data.formats import (
     text_in_other_encoding,
     unpack,
 )
+from podium.data.notation import has_open_points, is_gap, may_be_thousands, numbers_written
 from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
@@ -109,7 +112,7 @@ def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]
     refused: PodiumError | None = None
     columns: dict[str, Column] = {}
     try:
-        columns = parse_csv(content, path, text)
+        columns = parse_csv(content, path, text, partial(export_cells, separator_of(content, path) == ";"))
     except PodiumError as error:
         refused = error
     if len(columns) < 2 or ends_in_total(content):
@@ -195,9 +198,21 @@ def table_below(
     check_header(list(names.values()), path)
     check_text(path.name, text, names.values())
     refuse_zero_bytes(names.values())
-    columns = {name: type_cells([row[j] for row in body], name in text) for j, name in names.items()}
+    columns = {name: export_cells(semicolons, [row[j] for row in body], name in text) for j, name in names.items()}
     places = list(lines[header.place + 1 :])
     return Table(path.name, columns, tuple(said), lambda row: places[row - 1], semicolons)
+
+
+def export_cells(semicolons: bool, cells: Sequence[str], as_text: bool) -> Column:
+    """A column of cells; numbers in which a point may separate thousands stay texts, for their column to decide."""
+    if as_text or not has_open_points(cells, semicolons):
+        return type_cells(cells, as_text)
+    texts = {cell.strip() for cell in cells if not is_gap(cell)}
+    if not (semicolons and may_be_thousands(texts)) and numbers_written(texts, False, semicolons) is None:
+        return type_cells(cells, as_text)
+    kept = np.empty(len(cells), dtype=object)
+    kept[:] = [cell.strip() or None for cell in cells]
+    return kept
 
 
 def trimmed(row: Sequence[str]) -> list[str]:
