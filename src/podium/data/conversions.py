@@ -127,7 +127,8 @@ class Conversion:
         if decimal is None:
             thousands, plain = example.replace(".", ""), example
             error = PodiumError(
-                f"column {header!r} holds numbers such as {example!r}, and the point may separate thousands or decimals",
+                f"column {header!r} holds numbers such as {example!r}, and the point may separate thousands or "
+                "decimals",
                 hint=f"write --decimal , if {example!r} is {thousands}, or --decimal . if it is {plain}.",
             )
             self.problems.append(Problem(error, {"decimal": ","}))
@@ -150,9 +151,7 @@ class Conversion:
             elif column.dtype == object:
                 some = [x for x in column[:FIRST].tolist() if isinstance(x, str | float)]
                 found |= {"."} if any(isinstance(x, float) and x % 1 != 0 for x in some) else set()
-                found |= (
-                    {","} if some and any(isinstance(x, str) and DECIMAL_COMMA.fullmatch(x) for x in some) else set()
-                )
+                found |= {","} if any(isinstance(x, str) and DECIMAL_COMMA.fullmatch(x) for x in some) else set()
         return found.pop() if len(found) == 1 else None
 
     # --- rewards -----------------------------------------------------------------------------------------------------
@@ -161,8 +160,9 @@ class Conversion:
         """The rewards as numbers, where words tell a success from a failure."""
         column = self.columns[header]
         if self.success is not None:
-            return self.as_success(header, column, self.success)
-        if column.dtype != object or not any(isinstance(x, str) for x in column):
+            return self.as_success(header, column, self.success, gaps_fail=True)
+        asked = any(f"column {header!r}" in problem.text for problem in self.problems)
+        if asked or column.dtype != object or not any(isinstance(x, str) for x in column):
             return column
         texts = {text: n for text, n in distinct_texts(column).items() if not is_gap(text, NAME_GAPS | {"na"})}
         numbers = [x for x in column if x is not None and not isinstance(x, str)]
@@ -177,7 +177,15 @@ class Conversion:
             words = {"words": "texts as numbers", "example": repr(example), "number": found[example]}
             self.notes.append(Fact("numbers as written", column=header, **words))
             return as_numbers(column, found)
-        if len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
+        gaps = int(self.gaps(header).sum())
+        if len(texts) == 1 and gaps:
+            text = next(iter(texts))
+            error = PodiumError(
+                f"column {header!r} holds {text!r} ({count(texts[text], 'row')}) or nothing ({count(gaps, 'row')})",
+                hint=f"write --success {text} if nothing means a failure; otherwise fill the gaps.",
+            )
+            self.problems.append(Problem(error, {"success": text}))
+        elif len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
             shown = ", ".join(f"{text!r} ({count(n, 'row')})" for text, n in sorted(texts.items(), key=lambda x: -x[1]))
             value = likely_success(texts)
             hint = f"name the value that counts as 1: --success {value}; every other value counts as 0."
@@ -187,7 +195,7 @@ class Conversion:
             self.problems.append(Problem(error, {"success": value}))
         return column
 
-    def as_success(self, header: str, column: Column, success: Any) -> Column:
+    def as_success(self, header: str, column: Column, success: Any, gaps_fail: bool = False) -> Column:
         """1 where a column has this value or one of these, 0 where it has another, and gaps as they are."""
         gaps = self.gaps(header)
         labels = list(dict.fromkeys(column[~gaps].tolist()))
@@ -204,6 +212,10 @@ class Conversion:
             self.problems.append(Problem(error))
             return column
         others = [x for x in labels if x not in good]
+        if gaps_fail and not others and gaps.any():  # what has no mark has failed
+            said = self.gap_words(header, gaps)
+            self.notes.append(Fact("outcome in words", column=header, success=listed(good), others=said))
+            return to_array([int(not gap) for gap in gaps.tolist()])
         self.notes.append(
             Fact("outcome in words", column=header, success=listed(good), others=listed(others) or "nothing")
         )
@@ -302,7 +314,7 @@ class Conversion:
         blank = self.blank_rows()
         for header, found in self.needed_gaps().items():
             gaps = found & ~blank
-            if not gaps.any():
+            if not gaps.any() or any(f"column {header!r} holds" in problem.text for problem in self.problems):
                 continue
             row = int(np.flatnonzero(gaps)[0]) + 1
             finite = "must be a finite number" if self.written[header].dtype.kind == "f" else "must be a number"

@@ -19,6 +19,7 @@ from podium.data.arrays import arrow_column, arrow_texts, odd_kind, shared_texts
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
+from podium.data.json_rows import json_lines_of
 from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
 from podium.data.roles import available
@@ -291,7 +292,7 @@ def read_json_lines(path: Path, content: str | None = None) -> dict[str, Column]
     content = read_text(path) if content is None else content
     hint = "write one JSON object per line."
     records: list[dict[str, Any]] = []
-    for line in filter(str.strip, content.split("\n")):
+    for line in json_lines_of(content):
         place = f"{path.name}: row {len(records) + 1}"
         try:
             record = json.loads(line, object_pairs_hook=Pairs)

@@ -371,10 +371,8 @@ def scan_log(
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
         "eligible": eligible,
     }  # fmt: skip
-    values = {
-        "success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet,
-        "decimal": decimal,
-    }  # fmt: skip
+    values: dict[str, Any] = {"success": success, "drop_missing": drop_missing, "date_format": date_format}
+    values |= {"sheet": sheet, "decimal": decimal}
     chosen = choose_engine(source, engine, action)
     refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
