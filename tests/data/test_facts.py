@@ -502,7 +502,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
     "role by its name": ({"column": "Action", "role": "action"}, "Column 'Action' is the action"),
     "foot": (
-        {"rows": "2 rows", "line": 63, "text": "'Source: CRM'"},
+        {"rows": "2 rows", "line": 63, "note": "'Source: CRM'"},
         "Left out 2 rows below the table, from line 63 on: 'Source: CRM'",
     ),
     "numbers as written": (

@@ -46,7 +46,8 @@ def spelled_roles(asked: Asked, columns: Iterable[str]) -> tuple[Asked, list[Fac
         name = getattr(asked, role) or (role if role in BY_NAME else None)
         found = spelled(name, headers) if name is not None else None
         if found is not None and found not in states:
-            asked = replace(asked, **{role: found})
+            change: dict[str, Any] = {role: found}
+            asked = replace(asked, **change)
             notes.append(Fact("role by its name", column=found, role=role))
     return asked, notes
 

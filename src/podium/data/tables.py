@@ -241,7 +241,7 @@ def foot_note(feet: Sequence[tuple[int, str]]) -> list[Fact]:
         return []
     line, text = feet[0]
     return [
-        Fact("foot", rows=count(len(feet), "row"), line=line, text=repr(text if len(text) < 60 else text[:59] + "…"))
+        Fact("foot", rows=count(len(feet), "row"), line=line, note=repr(text if len(text) < 60 else text[:59] + "…"))
     ]
 
 
