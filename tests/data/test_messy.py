@@ -321,6 +321,79 @@ This command compares:
     assert main(shlex.split(out.rpartition("\n\n  ")[2])[1:]) == 0
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (
+            "open_thousands.csv",
+            "column 'fee' holds numbers such as '1.001', and the point may separate thousands or decimals\n\n"
+            "Hint: write --decimal , if '1.001' is 1001, or --decimal . if it is 1.001. This command goes on:\n\n"
+            "  podium compare open_thousands.csv {} --decimal ,\n",
+        ),
+        (
+            "marks_alone.csv",
+            "column 'reward' holds 'X' (27 rows) or nothing (33 rows)\n\n"
+            "Hint: write --success X if nothing means a failure; otherwise fill the gaps. This command goes on:\n\n"
+            "  podium compare marks_alone.csv {} --success X\n",
+        ),
+        (
+            "three_outcomes.csv",
+            "column 'reward' holds words, and which of them is a success is not known: 'Bad' (30 rows), "
+            "'Good' (24 rows), 'Offered' (6 rows)\n\n"
+            "Hint: name the value that counts as 1: --success Good; every other value counts as 0. "
+            "This command goes on:\n\n  podium compare three_outcomes.csv {} --success Good\n",
+        ),
+    ],
+)
+def test_what_cannot_be_known_is_asked(
+    file: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    assert main(["compare", file, *POLICIES]) == 2
+    assert capsys.readouterr() == ("", "podium: " + said.format(shlex.join(POLICIES)))
+
+
+@pytest.mark.parametrize(("sign", "first"), [(",", 1001), (".", 1.001)])
+def test_the_decimal_sign_settles_what_a_point_means(sign: str, first: float) -> None:
+    assert podium.read_log(MESSY / "open_thousands.csv", decimal=sign).state_columns["fee"][0] == first
+
+
+def in_semicolons(tmp_path: Path, *cells: str) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text("spend;action;reward\n" + "".join(f"{x};{a};1\n" for x in cells for a in ("a", "b")))
+    return path
+
+
+def test_a_column_has_one_notation(tmp_path: Path) -> None:
+    log = podium.read_log(in_semicolons(tmp_path, "1,5", "1.234"))
+    assert log.state_columns["spend"].tolist() == [1.5, 1.5, 1234, 1234]
+    assert log.notes == ("Column 'spend': read decimal commas, such as '1.234' as 1234",)
+
+
+def test_numbers_that_no_notation_fits_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(podium.PodiumError, match="column 'spend' mixes"):
+        podium.read_log(in_semicolons(tmp_path, "1.234,5", "2.5"))
+
+
+def test_a_log_of_one_action_asks_for_another_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("age,action,reward\n1,call,1\n2,call,0\n3,call,1\n")
+    assert main(["check", str(path)]) == 0
+    lead, _, command = capsys.readouterr().out.rpartition("\n\n  ")
+    assert lead.endswith("Replace NAME=SPEC in this command to compare:")
+    assert command == f"podium compare {path} --policy 'always call=constant:call' --policy NAME=SPEC\n"
+
+
+def test_a_file_without_an_action_asks_for_its_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,reward\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(9)))
+    assert main(["compare", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        "podium: the log has no column 'action' for the action\n\n"
+        f"Hint: the columns are x, reward. Replace COLUMN, and go on with:\n\n  podium compare {path} --action COLUMN\n"
+    )
+
+
 def test_codes_with_leading_zeros_stay_texts() -> None:
     assert podium.read_log(MESSY / "zip_codes.csv").state_columns["zip"][:3].tolist() == ["01000", "20001", "01002"]
 

@@ -87,7 +87,8 @@ def with_command(error: Refused, options: argparse.Namespace) -> PodiumError:
         if action in error.columns:
             problems.append("no policies to compare")
             argv += suggested_policies(error.columns[action])
-    settings |= {role: COLUMN for role in ("action", "reward") if lacks(error, role)}
+    if len(error.columns) > 1:
+        settings |= {role: COLUMN for role in ("action", "reward") if lacks(error, role)}
     open_ones = SPEC in argv or COLUMN in settings.values()
     solved = error.solved and not open_ones and "--policy" in [*argv, *("--policy" for _ in own)]
     asking = [h for h, s in zip(hints, error.each, strict=True) if not s or any(choice in s for choice in CHOICES)]
