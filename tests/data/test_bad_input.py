@@ -197,7 +197,7 @@ FILES = [
     Bad("JSON line that is no object", "log.jsonl: row 2 is no JSON object", "write one JSON object per line.",
         JSON + "[1]\n", "log.jsonl"),
     Bad("JSON array", "log.json: row 1 is no JSON object", "write one JSON object per line.",
-        f"[{JSON.strip()}]", "log.json"),
+        "[1, 2]", "log.json"),
     Bad("JSON nested without end", "log.jsonl: row 1 is nested too deeply", "give numbers, texts and short lists.",
         '{"age": ' + "[" * 100_000, "log.jsonl"),
     Bad("JSON number of 5000 digits", "log.jsonl: row 1 is not valid JSON: Exceeds the limit ...",

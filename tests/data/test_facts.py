@@ -500,6 +500,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "total row": ({"line": 62}, "Left out the last row (line 62), which holds totals"),
     "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
+    "role by its name": ({"column": "Action", "role": "action"}, "Column 'Action' is the action"),
+    "foot": (
+        {"rows": "2 rows", "line": 63, "note": "'Source: CRM'"},
+        "Left out 2 rows below the table, from line 63 on: 'Source: CRM'",
+    ),
     "numbers as written": (
         {"column": "spend", "words": "decimal commas", "example": "'3,5'", "number": 3.5},
         "Column 'spend': read decimal commas, such as '3,5' as 3.5",

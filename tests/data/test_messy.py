@@ -108,7 +108,46 @@ FILES = [
     Messy("titled.xlsx", said="Skipped 1 line above the header, which is on line 3"),
     Messy("two_sheets.xlsx", said="Read the sheet 'Data'; --sheet names another of 'Log'"),
     Messy("plain.ods"),
+    Messy("sap_minus.csv", spend=float(np.mean([-x if i % 9 == 0 else x for i, x in enumerate(PLAIN["spend"])])),
+          said="Column 'spend': read decimal commas and a minus after the number, such as"),
+    Messy("thousand_points.csv", states=(*STATES, "fee"),
+          said="Column 'fee': read points between thousands, such as '1.001' as 1001"),
+    Messy("abbreviated.csv", states=(*STATES, "income"),
+          said="Column 'income': read currency ($) and abbreviations (K), such as '$7.9K' as 7900"),
+    Messy("units.csv", states=(*STATES, "weight"), said="Column 'weight': read a unit (kg), such as '109 kg' as 109"),
+    Messy("lengths.csv", states=(*STATES, "handled"),
+          said="Column 'handled': read hours:minutes:seconds as seconds, such as '00:59:30' as 3570"),
+    Messy("indian.csv", states=(*STATES, "income"),
+          said="Column 'income': read thousands separators and currency (₹), such as '₹4,56,789.50' as 456789.5"),
+    Messy("both_signs.csv", said="Column 'spend': read decimal commas and points, such as"),
+    Messy("spellings_of_yes.csv", said=" counts as 1, "),
+    Messy("dutch.csv", said="Column 'reward': 'Ja' counts as 1, 'Nee' as 0"),
+    Messy("wahr_falsch.csv", said="Column 'reward': 'WAHR' counts as 1, 'FALSCH' as 0"),
+    Messy("check_marks.csv", said="Column 'reward': '✓' counts as 1, '✗' as 0"),
+    Messy("out_of_five.csv", states=(*STATES, "stars"), said="Column 'stars': read a unit (/5), such as '5/5' as 5"),
+    Messy("mysql.tsv", states=("age", "age missing", "region", "spend"),
+          said=r"Column 'age': '\\N' (9 rows) taken for missing; the state has the median"),
+    Messy("epoch.csv", said="Not taken as state: event_ms (dates); --state COL takes a column as state"),
+    Messy("mail_addresses.csv", said="Not taken as state: contact (ids); --state COL takes a column as state"),
+    Messy("capital_roles.csv", states=("Age", "Region", "Spend"), said="Column 'Action' is the action"),
+    Messy("capital_propensity.csv", said="Column 'Propensity' is the propensity"),
+    Messy("comment_lines.csv", said="Skipped 3 lines above the header, which is on line 5"),
+    Messy("note_below.csv", said="Left out 1 row below the table, from line 63 on: 'Generated on 2024-09-01'"),
+    Messy("note_below.xlsx", said="Left out 1 row below the table, from line 63 on: 'Source: CRM, exported by Ann'"),
+    Messy("account_total.csv", said="Left out the last row (line 62), which holds totals"),
+    Messy("ruler.txt", said="Left out 1 row below the table, from line 63 on: '(60 rows)'"),
+    Messy("list.json"),
+    Messy("wrapped.json"),
+    Messy("pandas.json"),
+    Messy("hidden_sheet.xlsx"),
     # answered after one refusal
+    Messy("open_thousands.csv", states=(*STATES, "fee"), said="Column 'fee': read points between thousands, such as",
+          refused="column 'fee' holds numbers such as '1.001', and the point may separate thousands or decimals"),
+    Messy("marks_alone.csv", said="Column 'reward': 'X' counts as 1, empty (",
+          refused="column 'reward' holds 'X' ("),
+    Messy("three_outcomes.csv", said="Column 'reward': 'Good' counts as 1, ",
+          refused="column 'reward' holds words, and which of them is a success is not known: "),
+    Messy("converted_at.csv", said="Not taken as state: converted_at (dates)", refused="converted_at.csv has 2 problems:"),
     Messy("own_names.csv", states=("Age", "Region", "Spend"), refused="own_names.csv has 2 problems:"),
     Messy("clinic.csv", states=("Patient Age", "Patient Age missing", "Spend"), rows=59,
           mean=float(np.delete(PLAIN["reward"], 11).mean()), said="Column 'Recovered': 'Yes' counts as 1, 'No' as 0",
@@ -126,7 +165,6 @@ FILES = [
           refused="column 'when' holds dates such as '01/01/2023', and the day or the month may be first"),
     Messy("mixed_ages.csv", refused="column 'age' mixes number and text; row 4 (line 5) holds 'over 80' (9 rows)"),
     Messy("typo_in_header.csv", refused="the log has no column 'action' for the action; 'acton' may be meant"),
-    Messy("capital_roles.csv", states=("Age", "Region", "Spend"), refused="capital_roles.csv has 2 problems:"),
 ]  # fmt: skip
 
 
@@ -281,6 +319,79 @@ This command compares:
 """
     )
     assert main(shlex.split(out.rpartition("\n\n  ")[2])[1:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (
+            "open_thousands.csv",
+            "column 'fee' holds numbers such as '1.001', and the point may separate thousands or decimals\n\n"
+            "Hint: write --decimal , if '1.001' is 1001, or --decimal . if it is 1.001. This command goes on:\n\n"
+            "  podium compare open_thousands.csv {} --decimal ,\n",
+        ),
+        (
+            "marks_alone.csv",
+            "column 'reward' holds 'X' (27 rows) or nothing (33 rows)\n\n"
+            "Hint: write --success X if nothing means a failure; otherwise fill the gaps. This command goes on:\n\n"
+            "  podium compare marks_alone.csv {} --success X\n",
+        ),
+        (
+            "three_outcomes.csv",
+            "column 'reward' holds words, and which of them is a success is not known: 'Bad' (30 rows), "
+            "'Good' (24 rows), 'Offered' (6 rows)\n\n"
+            "Hint: name the value that counts as 1: --success Good; every other value counts as 0. "
+            "This command goes on:\n\n  podium compare three_outcomes.csv {} --success Good\n",
+        ),
+    ],
+)
+def test_what_cannot_be_known_is_asked(
+    file: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    assert main(["compare", file, *POLICIES]) == 2
+    assert capsys.readouterr() == ("", "podium: " + said.format(shlex.join(POLICIES)))
+
+
+@pytest.mark.parametrize(("sign", "first"), [(",", 1001), (".", 1.001)])
+def test_the_decimal_sign_settles_what_a_point_means(sign: str, first: float) -> None:
+    assert podium.read_log(MESSY / "open_thousands.csv", decimal=sign).state_columns["fee"][0] == first
+
+
+def in_semicolons(tmp_path: Path, *cells: str) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text("spend;action;reward\n" + "".join(f"{x};{a};1\n" for x in cells for a in ("a", "b")))
+    return path
+
+
+def test_a_column_has_one_notation(tmp_path: Path) -> None:
+    log = podium.read_log(in_semicolons(tmp_path, "1,5", "1.234"))
+    assert log.state_columns["spend"].tolist() == [1.5, 1.5, 1234, 1234]
+    assert log.notes == ("Column 'spend': read decimal commas, such as '1.234' as 1234",)
+
+
+def test_numbers_that_no_notation_fits_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(podium.PodiumError, match="column 'spend' mixes"):
+        podium.read_log(in_semicolons(tmp_path, "1.234,5", "2.5"))
+
+
+def test_a_log_of_one_action_asks_for_another_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("age,action,reward\n1,call,1\n2,call,0\n3,call,1\n")
+    assert main(["check", str(path)]) == 0
+    lead, _, command = capsys.readouterr().out.rpartition("\n\n  ")
+    assert lead.endswith("Replace NAME=SPEC in this command to compare:")
+    assert command == f"podium compare {path} --policy 'always call=constant:call' --policy NAME=SPEC\n"
+
+
+def test_a_file_without_an_action_asks_for_its_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,reward\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(9)))
+    assert main(["compare", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        "podium: the log has no column 'action' for the action\n\n"
+        f"Hint: the columns are x, reward. Replace COLUMN, and go on with:\n\n  podium compare {path} --action COLUMN\n"
+    )
 
 
 def test_codes_with_leading_zeros_stay_texts() -> None:

@@ -73,7 +73,7 @@ def words(yes: str, no: str) -> list[str]:
     return [yes if r else no for r in LOG["reward"]]
 
 
-def workbook(table: Rows, name: str, sheets: Sequence[tuple[str, Rows]] = ()) -> None:
+def workbook(table: Rows, name: str, sheets: Sequence[tuple[str, Rows]] = (), hidden: str = "") -> None:
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -82,6 +82,8 @@ def workbook(table: Rows, name: str, sheets: Sequence[tuple[str, Rows]] = ()) ->
         sheet = book[title] if title in book.sheetnames else book.create_sheet(title)
         for row in content:
             sheet.append(row)
+    if hidden:
+        book[hidden].sheet_state = "hidden"
     book.save(FOLDER / name)
 
 
@@ -117,6 +119,7 @@ def clinic(when: Sequence[Any]) -> Rows:
 
 TITLED = [["Campaign report 2024"], [], *rows()]
 ROLES = ["Age", "Region", "Spend", "Channel Used", "Answered"]
+POINTED = [f"{x:,}".replace(",", ".") for x in range(1001, 1001 + ROWS)]  # 1.001 for 1001
 TEXTS: dict[str, Callable[[], str]] = {
     "semicolons.csv": lambda: text(rows(), ";"),
     "tabs.txt": lambda: text(rows(), "\t"),
@@ -160,7 +163,35 @@ TEXTS: dict[str, Callable[[], str]] = {
     "zip_codes.csv": lambda: text(rows([*NAMES, "zip"], zip=[f"{(1000, 20000)[i % 2] + i % 7:05}" for i in range(ROWS)])),
     "excel_days.csv": lambda: text(rows([*NAMES, "Signup Date"], signup=[44930 + 9 * i for i in range(ROWS)])),
     "decimals_of_outcomes.csv": lambda: text(rows(reward=[f"{r}.0" for r in LOG["reward"]])),
+    "sap_minus.csv": lambda: text(rows(spend=[f"{x}-" if i % 9 == 0 else x for i, x in enumerate(german(LOG["spend"]))]), ";"),
+    "thousand_points.csv": lambda: text(rows([*NAMES, "fee"], spend=german(LOG["spend"]), fee=POINTED), ";"),
+    "abbreviated.csv": lambda: text(rows([*NAMES, "income"], income=[f"${(20 + i) / 10}K" for i in range(ROWS)])),
+    "units.csv": lambda: text(rows([*NAMES, "weight"], weight=[f"{50 + i} kg" for i in range(ROWS)])),
+    "lengths.csv": lambda: text(rows([*NAMES, "handled"], handled=[f"00:{i:02}:30" for i in range(ROWS)])),
+    "indian.csv": lambda: text(rows([*NAMES, "income"], income=["12,34,567" if i % 2 else "₹4,56,789.50" for i in range(ROWS)])),
+    "both_signs.csv": lambda: text(rows(spend=[f"{x:.2f}".replace(".", ",") if i % 2 else f"{x:.2f}" for i, x in enumerate(LOG["spend"])]), ";"),
+    "spellings_of_yes.csv": lambda: text(rows(reward=[("Yes", "yes", "Y")[i % 3] if r else ("No", "NO ")[i % 2] for i, r in enumerate(LOG["reward"])])),
+    "dutch.csv": lambda: text(rows(reward=words("Ja", "Nee")), ";"),
+    "wahr_falsch.csv": lambda: text(rows(reward=words("WAHR", "FALSCH")), ";"),
+    "check_marks.csv": lambda: text(rows(reward=words("✓", "✗"))),
+    "out_of_five.csv": lambda: text(rows([*NAMES, "stars"], stars=[f"{1 + i % 5}/5" for i in range(ROWS)])),
+    "mysql.tsv": lambda: text(rows(age=holes("age", [r"\N"])), "\t"),
+    "epoch.csv": lambda: text(rows([*NAMES, "event_ms"], event_ms=[1704100000000 + 60000 * i for i in range(ROWS)])),
+    "mail_addresses.csv": lambda: text(rows([*NAMES, "contact"], contact=[f"p{i}@example.org" for i in range(ROWS)])),
+    "capital_roles.csv": lambda: text(rows(["Age", "Region", "Spend", "Action", "Reward"])),
+    "capital_propensity.csv": lambda: text(rows([*NAMES, "Propensity"], propensity=[0.5] * ROWS)),
+    "comment_lines.csv": lambda: "# Property: Shop\n# Account: Acme, Inc.\n# From: 20240101\n\n" + text(rows()),
+    "note_below.csv": lambda: text(rows()) + "\nGenerated on 2024-09-01\n",
+    "account_total.csv": lambda: text([*rows(), ["Total: Account", "", sum(LOG["spend"]), "", sum(LOG["reward"])]]),
+    "ruler.txt": lambda: text(rows(), "|").replace("\n", "\n---+------+-----+------+------\n", 1) + "(60 rows)\n",
+    "list.json": lambda: json.dumps([dict(zip(NAMES, row, strict=True)) for row in rows()[1:]], indent=1),
+    "wrapped.json": lambda: json.dumps({"rows": ROWS, "data": [dict(zip(NAMES, row, strict=True)) for row in rows()[1:]]}),
+    "pandas.json": lambda: json.dumps({name: dict(enumerate(cells)) for name, cells in LOG.items()}),
     # what podium asks about once
+    "open_thousands.csv": lambda: text(rows([*NAMES, "fee"], spend=[round(x) for x in LOG["spend"]], fee=POINTED), ";"),
+    "marks_alone.csv": lambda: text(rows(reward=words("X", ""))),
+    "three_outcomes.csv": lambda: text(rows(reward=["Offered" if i % 11 == 0 else w for i, w in enumerate(words("Good", "Bad"))])),
+    "converted_at.csv": lambda: text(rows(["age", "region", "spend", "group", "converted", "converted_at"], at=[d if r else "" for d, r in zip(days("%Y-%m-%d"), LOG["reward"], strict=True)])),
     "own_names.csv": lambda: text(rows(ROLES, reward=words("Yes", "No"))),
     "missing_rewards.csv": lambda: text(rows(reward=holes("reward", ["", "n/a"]))),
     "missing_actions.csv": lambda: text(rows(action=holes("action", ["-"]))),
@@ -169,7 +200,6 @@ TEXTS: dict[str, Callable[[], str]] = {
     "mixed_ages.csv": lambda: text(rows(age=holes("age", ["over 80"]))),
     "typo_in_header.csv": lambda: text(rows(["age", "region", "spend", "acton", "reward"])),
     "clinic.csv": lambda: text(clinic(days("%d/%m/%Y"))),
-    "capital_roles.csv": lambda: text(rows(["Age", "Region", "Spend", "Action", "Reward"])),
 }  # fmt: skip
 
 
@@ -194,6 +224,8 @@ def main() -> None:
     (FOLDER / "workbook_called.csv").write_bytes((FOLDER / "plain.xlsx").read_bytes())
     workbook(rows(reward=[bool(r) for r in LOG["reward"]]), "truth_values.xlsx")
     workbook(TITLED, "titled.xlsx")
+    workbook([*rows(), [], ["Source: CRM, exported by Ann"]], "note_below.xlsx")
+    workbook([["x", "y"], [1, 2], [3, 4]], "hidden_sheet.xlsx", [("Data", rows())], hidden="Log")
     workbook([["Read me"], ["The log is in the other sheet"]], "two_sheets.xlsx", [("Data", rows())])
     ods(rows(), "plain.ods")
     workbook(clinic([date(2023, 1, 2) + timedelta(days=9 * i) for i in range(ROWS)]), "clinic.xlsx")

@@ -86,6 +86,8 @@ def log_options(add: Add) -> None:
     add("--success", metavar="VALUE", help="value of the reward column that counts as 1; every other one counts as 0")
     add("--drop-missing", action="store_true", help="leave out rows without an action, a reward or a propensity")
     add("--date-format", metavar="F", help="how dates in the time column are written, such as %%d/%%m/%%Y")
+    signs = "decimal sign of numbers such as 1.234 in a file with semicolons (default: found in the file)"
+    add("--decimal", choices=[",", "."], help=signs)
     add("--sheet", metavar="NAME", help="sheet of an Excel or ODS file (default: the first one with a table)")
     add("--actions", metavar="A,B,C", help="the action space, where the log lacks some of it")
     add("--eligible", metavar="COL", help="column that lists the actions possible in a row: a|b|c, or a JSON list")

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.command.options import open_log, policies_of
+from podium.data.asked import Asked, spelled
 from podium.data.columns import Column, is_missing
 from podium.data.errors import PodiumError, count
-from podium.data.exports import Asked, guessed
+from podium.data.exports import guessed
 from podium.data.facts import fact_dict
 from podium.data.log import Log
 from podium.data.refusals import Refused, problems_text
@@ -22,9 +23,10 @@ from podium.outputs.display import Block, Shown, Table, label_text
 from podium.policies.sql import chosen_actions, quote_columns, visible_columns
 
 MOST_ACTIONS = 4  # policies that a suggested command compares
-CHOICES = ("success", "date_format")  # settings that a person should look at before running a command
+CHOICES = ("success", "date_format", "decimal")  # settings that a person should look at before running a command
 ROLE_WORDS = {"ignore": "left out", "policy": "policy"}
 WHY_STATE = "every column that has no other role"
+COLUMN, SPEC = "COLUMN", "NAME=SPEC"  # what a person has to fill in
 LOGGED = "policy {name!r} is the behaviour policy, and the log does not say what that is"
 QUOTES = "policy {name!r}: the SQL uses a column whose name needs double quotes: {sql}"
 
@@ -48,7 +50,11 @@ class FirstLook(Shown):
 
     def text(self, width: int = 80, bold: bool = False) -> str:
         """All of it for a terminal; the command stays on one line, so that it can be pasted."""
-        return f"{super().text(width, bold)}\n\nThis command compares:\n\n  {self.command}"
+        if not self.command:
+            return super().text(width, bold)
+        open_ones = [word for word in (COLUMN, SPEC) if word in shlex.split(self.command)]
+        lead = f"Replace {' and '.join(open_ones)} in this command to compare" if open_ones else "This command compares"
+        return f"{super().text(width, bold)}\n\n{lead}:\n\n  {self.command}"
 
     def to_dict(self) -> dict[str, Any]:
         """The content of `--json`."""
@@ -77,17 +83,28 @@ def with_command(error: Refused, options: argparse.Namespace) -> PodiumError:
     problems += found
     own = [h for h in error.columns if h.startswith("pi_")]
     if not specs and not own and hasattr(options, "policy"):
-        action = settings.get("action", options.action)
+        action = settings.get("action", spelled(options.action, list(error.columns)) or options.action)
         if action in error.columns:
             problems.append("no policies to compare")
             argv += suggested_policies(error.columns[action])
-    solved = error.solved and "--policy" in [*argv, *("--policy" for _ in own)]
+    if len(error.columns) > 1:
+        settings |= {role: COLUMN for role in ("action", "reward") if lacks(error, role)}
+    open_ones = SPEC in argv or COLUMN in settings.values()
+    solved = error.solved and not open_ones and "--policy" in [*argv, *("--policy" for _ in own)]
     asking = [h for h, s in zip(hints, error.each, strict=True) if not s or any(choice in s for choice in CHOICES)]
-    lead = " ".join([*dict.fromkeys(asking), "This command goes on:" if solved else "Then go on with:"])
-    if not error.settings and not found:
+    replaced = [word for word in (COLUMN, SPEC) if word in (*settings.values(), *argv)]
+    then = f"Replace {' and '.join(replaced)}, and go on with:" if replaced else "Then go on with:"
+    lead = " ".join([*dict.fromkeys(asking), "This command goes on:" if solved else then])
+    if not settings and not found:
         return PodiumError(problems_text(error.file, problems), hint=" ".join(dict.fromkeys(hints)))
     command = shlex.join(["podium", *edited(argv, settings)])
     return PodiumError(problems_text(error.file, problems), hint=f"{lead}\n\n  {command}")
+
+
+def lacks(error: Refused, role: str) -> bool:
+    """Whether the file has no column that seems to be meant for a role."""
+    unsolved = [p for p, s in zip(error.problems, error.each, strict=True) if role not in s]
+    return any(p.startswith("the log has no column") and p.endswith(f"for the {role}") for p in unsolved)
 
 
 def checked_log(options: argparse.Namespace) -> Log | ScannedLog:
@@ -177,7 +194,8 @@ def suggested_policies(actions: Column) -> list[str]:
     for label in actions[~is_missing(actions)].tolist():
         counts[label] = counts.get(label, 0) + 1
     most = sorted(counts, key=lambda label: (-counts[label], str(label)))[:MOST_ACTIONS]
-    return [word for label in most for word in ("--policy", f"always {label}=constant:{label}")]
+    options = [word for label in most for word in ("--policy", f"always {label}=constant:{label}")]
+    return [*options, "--policy", SPEC] if len(most) == 1 else options
 
 
 # --- a first look ----------------------------------------------------------------------------------------------------
@@ -191,8 +209,10 @@ def first_look(error: Refused, options: argparse.Namespace) -> FirstLook:
     facts = guessed(table, Asked(text=options.text or ()))
     roles = {header: role for role, header in settings.items() if isinstance(header, str)}
     for role in ("action", "reward", "propensity", "time", "unit"):
-        if getattr(options, role) in error.columns:
-            roles[getattr(options, role)] = role
+        name = getattr(options, role)
+        name = name and (spelled(name, list(error.columns)) or name)
+        if name in error.columns:
+            roles[name] = role
     columns = []
     for fact in facts:
         role = roles.get(
@@ -200,7 +220,7 @@ def first_look(error: Refused, options: argparse.Namespace) -> FirstLook:
         )
         why = fact.why if role == fact.role and fact.why else WHY_STATE if role == "state" else "by its name or values"
         columns.append((fact.header, ROLE_WORDS.get(role, role), why))
-    command = refusal.hint.rpartition("\n\n  ")[2].replace("podium check", "podium compare", 1)
+    command = refusal.hint.partition("\n\n  ")[2].replace("podium check", "podium compare", 1)
     rows = len(next(iter(error.columns.values())))
     problems = [*error.problems]
     return FirstLook(error.file, rows, tuple(columns), tuple(error.notes), tuple(problems), command)

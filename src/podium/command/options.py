@@ -49,6 +49,7 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         drop_missing=options.drop_missing,
         date_format=options.date_format,
         sheet=options.sheet,
+        decimal=options.decimal,
         **engine,
     )
 
@@ -166,7 +167,7 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 
     unused = (
         "propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost", "success",
-        "date_format", "sheet",
+        "date_format", "sheet", "decimal",
     )  # fmt: skip
     refuse_options(options, unused, "has no meaning with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,15 +26,20 @@ from podium.data.columns import (
 from podium.data.errors import BadRows, PodiumError, count, listed, show_value
 from podium.data.facts import Fact
 from podium.data.notation import (
+    FAILURES,
     GAPS,
     NAME_GAPS,
+    SUCCESSES,
     AmbiguousDates,
     as_numbers,
     dates_by_format,
     dates_written,
     distinct_texts,
     is_gap,
+    is_plain_number,
+    may_be_thousands,
     numbers_written,
+    plain_word,
     success_known,
 )
 from podium.data.roles import Roles
@@ -42,6 +48,8 @@ from podium.data.times import parse_time
 MISSING = "(missing)"  # the level of a text that is missing
 REWARD_HINT = "a reward is a finite number in every row."
 NEEDED = ("action", "reward", "propensity", "time", "unit")  # roles in which nothing may be missing
+FIRST = 1000  # rows by which the decimal sign of a column is known
+DECIMAL_COMMA = re.compile(r"\D*\d+(?:[.\s]\d{3})*,(?:\d{1,2}|\d{4,})\D*")
 FORMATS = {"day first": "%d{0}%m{0}%Y", "month first": "%m{0}%d{0}%Y"}
 
 
@@ -68,6 +76,7 @@ class Conversion:
     line: Callable[[int], int]
     success: Any = None
     date_format: str | None = None
+    decimal: str | None = None
     notes: list[Fact] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     written: dict[str, Column] = field(init=False)  # the columns as the file has them
@@ -89,6 +98,8 @@ class Conversion:
     def numbers(self, header: str, column: Column) -> Column:
         """A column with its texts as the numbers they stand for; as it is where one of them is none."""
         values = distinct(column)
+        if self.semicolons and may_be_thousands(values):
+            return self.open_points(header, column)
         texts = [x for x in values if isinstance(x, str)]
         written = [text for text in texts if not is_gap(text)]
         others = [x for x in values if x is not None and not isinstance(x, str)]
@@ -100,7 +111,8 @@ class Conversion:
             return as_numbers(column, {})  # numbers and words for gaps
         points = any(math.isfinite(x) and x != int(x) for x in others if not isinstance(x, int))
         found = numbers_written(written, points, self.semicolons)
-        if found is None or ("percent" in found.words and any(x != 0 for x in others)):
+        alone = found is not None and found.words.startswith(("percent", "a unit", "hours"))
+        if found is None or (alone and any(x != 0 for x in others)):
             return column
         example, number = found.example
         self.notes.append(
@@ -108,23 +120,73 @@ class Conversion:
         )
         return as_numbers(column, found.numbers)
 
+    def open_points(self, header: str, column: Column) -> Column:
+        """A column of numbers such as 1.234, which are 1234 where the comma is the decimal sign."""
+        decimal = self.decimal or self.decimal_elsewhere(header)
+        texts = [x for x in column.tolist() if isinstance(x, str) and not is_gap(x)]
+        example = next(x for x in texts if "." in x)
+        if decimal is None:
+            thousands, plain = example.replace(".", ""), example
+            error = PodiumError(
+                f"column {header!r} holds numbers such as {example!r}, and the point may separate thousands or "
+                "decimals",
+                hint=f"write --decimal , if {example!r} is {thousands}, or --decimal . if it is {plain}.",
+            )
+            self.problems.append(Problem(error, {"decimal": ","}))
+            return column
+        numbers = {x: int(x.replace(".", "")) if decimal == "," else float(x) for x in texts}
+        words = "points between thousands" if decimal == "," else "decimal points"
+        self.notes.append(
+            Fact("numbers as written", column=header, words=words, example=repr(example), number=numbers[example])
+        )
+        return as_numbers(column, numbers)
+
+    def decimal_elsewhere(self, header: str) -> str | None:
+        """The decimal sign of the other columns of the file; None where they have none, or both."""
+        found = set()
+        for other, column in self.written.items():
+            if other == header:
+                continue
+            if column.dtype.kind == "f":
+                found |= {"."} if (column[np.isfinite(column)] % 1 != 0).any() else set()
+            elif column.dtype == object:
+                some = [x for x in column[:FIRST].tolist() if isinstance(x, str | float)]
+                found |= {"."} if any(isinstance(x, float) and x % 1 != 0 for x in some) else set()
+                found |= {","} if any(isinstance(x, str) and DECIMAL_COMMA.fullmatch(x) for x in some) else set()
+        return found.pop() if len(found) == 1 else None
+
     # --- rewards -----------------------------------------------------------------------------------------------------
 
     def outcome(self, header: str) -> Column:
         """The rewards as numbers, where words tell a success from a failure."""
         column = self.columns[header]
         if self.success is not None:
-            return self.as_success(header, column, self.success)
-        if column.dtype != object or not any(isinstance(x, str) for x in column):
+            return self.as_success(header, column, self.success, gaps_fail=True)
+        asked = any(f"column {header!r}" in problem.text for problem in self.problems)
+        if asked or column.dtype != object or not any(isinstance(x, str) for x in column):
             return column
         texts = {text: n for text, n in distinct_texts(column).items() if not is_gap(text, NAME_GAPS | {"na"})}
         numbers = [x for x in column if x is not None and not isinstance(x, str)]
-        if not texts or numbers:
+        known = success_known([*texts, *(["no"] if numbers and set(numbers) <= {0, 1} else [])])
+        if not texts or (numbers and not known):
             return column
-        known = success_known(texts)
-        if known is not None:
-            return self.as_success(header, column, known)
-        if len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
+        if known:
+            return self.as_success(header, column, [*known, *(x for x in (1,) if x in numbers)])
+        if all(map(is_plain_number, texts)):
+            found = {text: float(text) if not text.strip().isdigit() else int(text) for text in texts}
+            example = max(found)
+            words = {"words": "texts as numbers", "example": repr(example), "number": found[example]}
+            self.notes.append(Fact("numbers as written", column=header, **words))
+            return as_numbers(column, found)
+        gaps = int(self.gaps(header).sum())
+        if len(texts) == 1 and gaps:
+            text = next(iter(texts))
+            error = PodiumError(
+                f"column {header!r} holds {text!r} ({count(texts[text], 'row')}) or nothing ({count(gaps, 'row')})",
+                hint=f"write --success {text} if nothing means a failure; otherwise fill the gaps.",
+            )
+            self.problems.append(Problem(error, {"success": text}))
+        elif len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
             shown = ", ".join(f"{text!r} ({count(n, 'row')})" for text, n in sorted(texts.items(), key=lambda x: -x[1]))
             value = likely_success(texts)
             hint = f"name the value that counts as 1: --success {value}; every other value counts as 0."
@@ -134,25 +196,31 @@ class Conversion:
             self.problems.append(Problem(error, {"success": value}))
         return column
 
-    def as_success(self, header: str, column: Column, success: Any) -> Column:
-        """1 where a column has this value, 0 where it has another, and gaps as they are."""
+    def as_success(self, header: str, column: Column, success: Any, gaps_fail: bool = False) -> Column:
+        """1 where a column has this value or one of these, 0 where it has another, and gaps as they are."""
         gaps = self.gaps(header)
         labels = list(dict.fromkeys(column[~gaps].tolist()))
-        value = match_label(success, labels) if isinstance(success, str) else success
-        if value not in labels and isinstance(success, str):
-            same = [x for x in labels if isinstance(x, str) and x.strip().lower() == success.strip().lower()]
-            value = same[0] if same else value
-        if value not in labels:
+        values = [
+            match_label(x, labels) if isinstance(x, str) else x
+            for x in (success if isinstance(success, list) else [success])
+        ]
+        folded = {plain_word(x) for x in values if isinstance(x, str)}
+        good = [x for x in labels if x in values or (isinstance(x, str) and plain_word(x) in folded)]
+        if not good:
             error = PodiumError(
                 f"column {header!r} never holds the success {success!r}", hint=f"its values are {listed(labels)}."
             )
             self.problems.append(Problem(error))
             return column
-        others = [x for x in labels if x != value]
+        others = [x for x in labels if x not in good]
+        if gaps_fail and not others and gaps.any():  # what has no mark has failed
+            said = self.gap_words(header, gaps)
+            self.notes.append(Fact("outcome in words", column=header, success=listed(good), others=said))
+            return to_array([int(not gap) for gap in gaps.tolist()])
         self.notes.append(
-            Fact("outcome in words", column=header, success=show_value(value), others=listed(others) or "nothing")
+            Fact("outcome in words", column=header, success=listed(good), others=listed(others) or "nothing")
         )
-        cells = [None if gap else int(x == value) for x, gap in zip(column.tolist(), gaps.tolist(), strict=True)]
+        cells = [None if gap else int(x in good) for x, gap in zip(column.tolist(), gaps.tolist(), strict=True)]
         return boxed(cells) if gaps.any() else to_array(cells)
 
     # --- times -------------------------------------------------------------------------------------------------------
@@ -247,7 +315,7 @@ class Conversion:
         blank = self.blank_rows()
         for header, found in self.needed_gaps().items():
             gaps = found & ~blank
-            if not gaps.any():
+            if not gaps.any() or any(f"column {header!r} holds" in problem.text for problem in self.problems):
                 continue
             row = int(np.flatnonzero(gaps)[0]) + 1
             finite = "must be a finite number" if self.written[header].dtype.kind == "f" else "must be a number"
@@ -294,7 +362,8 @@ def distinct(column: Column) -> Collection[Any]:
 def likely_success(texts: Mapping[str, int]) -> str:
     """The value that is most likely the success: by its words, else the rarer one."""
     bad = ("not", "no", "un", "dis", "fail", "lost", "reject", "dead", "die", "churn", "bounce", "declin", "abandon")
-    good = [text for text in texts if not text.strip().lower().startswith(bad)]
+    neutral = [x for x in texts if plain_word(x) not in FAILURES and not plain_word(x).startswith(bad)]
+    good = [x for x in texts if plain_word(x) in SUCCESSES] or neutral
     return min(good or texts, key=lambda text: (texts[text], text))
 
 

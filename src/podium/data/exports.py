@@ -14,13 +14,14 @@ from podium.data.arguments import checked, choice, flag, label, optional, texts
 from podium.data.arguments import path as at_path
 from podium.data.arguments import text as named
 from podium.data.arrays import odd_values, refuse_odd
+from podium.data.asked import ROLES, Asked, spelled_roles
 from podium.data.coded import space
 from podium.data.columns import Codes, Column, is_missing, labels_column, numbers_column
 from podium.data.conversions import MISSING, REWARD_HINT, Conversion, Problem, settled
 from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, count
 from podium.data.facts import Fact
-from podium.data.guesses import Facts, group, guess, look, odd_state
+from podium.data.guesses import Facts, group, guess, look
 from podium.data.log import TEXT_HINT, Log
 from podium.data.nested import members_of, refuse_ragged
 from podium.data.owned import own_columns
@@ -31,6 +32,7 @@ from podium.data.refusals import Refused, merged
 from podium.data.roles import ROLE_RULES, Roles, assign_roles, available
 from podium.data.tables import Table, open_table
 from podium.data.times import times_column
+from podium.data.unlikely_states import odd_state
 
 __all__ = ["Refused", "prepared_log", "read_columns", "read_log"]
 ALL_ROWS = "all rows"  # the state of a log that has no column for it
@@ -38,32 +40,8 @@ ALL_ROWS = "all rows"  # the state of a log that has no column for it
 READING = {
     **ROLE_RULES, "actions": space, "text": texts, "ineligible": choice(*RULES), "success": optional(label),
     "drop_missing": flag, "date_format": optional(named), "sheet": optional(named),
+    "decimal": optional(choice(",", ".")),
 }  # fmt: skip
-ROLES = ("action", "reward", "propensity", "time", "unit")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What was asked of a file: roles of columns, and how to read values."""
-
-    state: str | Sequence[str] | None = None
-    action: str = "action"
-    reward: str = "reward"
-    propensity: str | None = None
-    time: str | None = None
-    unit: str | None = None
-    text: Sequence[str] = ()
-    eligible: str | None = None
-    ineligible: str = "refuse"
-    success: Any = None
-    drop_missing: bool = False
-    date_format: str | None = None
-    sheet: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Those that differ from the defaults."""
-        plain = Asked()
-        return {name: value for name, value in vars(self).items() if value != getattr(plain, name) and value != ()}
 
 
 @dataclass(frozen=True)
@@ -96,6 +74,7 @@ def read_log(
     drop_missing: bool = False,
     date_format: str | None = None,
     sheet: str | None = None,
+    decimal: str | None = None,
 ) -> Log:
     """Read a log from a file: CSV, Parquet, JSON lines, Excel or ODS.
 
@@ -116,16 +95,19 @@ def read_log(
     drop_missing : leave out rows without an action, a reward or a propensity (or a time or unit, where these are used)
     date_format : how dates in the time column are written, such as "%d/%m/%Y"
     sheet : the sheet of an Excel or ODS file; the first one that holds a table by default
+    decimal : "," or ".", the decimal sign of numbers such as 1.234 in a file with semicolons
     """
     asked = Asked(
         state, action, reward, propensity, time, unit, text, eligible, ineligible, success, drop_missing, date_format,
-        sheet,
+        sheet, decimal,
     )  # fmt: skip
     return prepared_log(open_table(path, text, sheet), asked, actions)
 
 
 def prepared_log(table: Table, asked: Asked, actions: Sequence[Any] = ()) -> Log:
     """The log in a table, or one refusal with all of its problems."""
+    asked, spelled = spelled_roles(asked, table.columns)
+    table = replace(table, notes=(*table.notes, *spelled))
     ready = prepare(table, asked)
     roles = ready.roles
     refuse_odd(odd_values({name: ready.columns[name] for name in roles.columns if name in ready.columns}), roles)
@@ -161,14 +143,14 @@ def conversion(table: Table, asked: Asked) -> Conversion:
     )
     return Conversion(
         dict(table.columns), roles, asked.text, table.semicolons, table.line, asked.success, asked.date_format,
-        list(table.notes),
+        asked.decimal, list(table.notes),
     )  # fmt: skip
 
 
 def finish(asked: Asked, work: Conversion) -> Ready:
     """Rows without what a log needs left out, columns that are no state set aside, and gaps in states filled."""
     rows = drop_rows(work, asked.drop_missing)
-    roles = without_odd_states(work.columns, without_prose(work.roles, work.columns), asked.text, work.notes)
+    roles = without_prose(without_odd_states(work.columns, work.roles, asked.text, work.notes), work.columns)
     try:
         refuse_ragged({header: work.columns[header] for header in roles.states})
     except BadRows as error:
@@ -343,9 +325,8 @@ def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> 
         name = getattr(asked, role)
         hint = available(table.columns)
         near = get_close_matches(name, table.columns, n=1, cutoff=0.75)
-        same = [h for h in table.columns if h.strip().lower() == name.strip().lower()]
         taken = [p.settings[r] for p in problems for r in p.settings]
-        found = next((h for h in [*same, *near, *known.get(role, ())] if h not in taken), None)
+        found = next((h for h in [*near, *known.get(role, ())] if h not in taken), None)
         why = "" if found is None else f"; {found!r} may be meant"
         error = PodiumError(f"the log has no column {name!r} for the {role}{why}", hint=hint)
         problems.append(Problem(error, {} if found is None else {role: found}))

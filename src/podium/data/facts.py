@@ -189,6 +189,8 @@ SENTENCES: dict[str, str] = {
     "nameless columns": "Left out {columns} without a name",
     "total row": "Left out the last row (line {line}), which holds totals",
     "nameless index": "Left out the first column, which has no name and numbers the rows",
+    "role by its name": "Column {column!r} is the {role}",
+    "foot": "Left out {rows} below the table, from line {line} on: {note}",
     "numbers as written": "Column {column!r}: read {words}, such as {example} as {number:.10g}",
     "dates as written": "Column {column!r}: read dates as {order}, such as {example} as {date}",
     "outcome in words": "Column {column!r}: {success} counts as 1, {others} as 0",

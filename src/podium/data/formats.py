@@ -158,7 +158,7 @@ def read_sheet(path: Path, sheet: str | None, most: int = MOST) -> tuple[list[li
     check_book(path, most)
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
-            names = list(book.sheet_names)
+            names = sheet_names(book, sheet is None)
             chosen = choose_sheet(path, names, sheet)
             rows = book.get_sheet_by_name(chosen).to_python(skip_empty_area=False)
             if sheet is None and not is_table(rows):
@@ -176,6 +176,16 @@ def read_sheet(path: Path, sheet: str | None, most: int = MOST) -> tuple[list[li
         raise not_whole(path, str(error)) from error
     notes = [Fact("sheet", sheet=chosen, others=listed(filled))] if filled and sheet is None else []
     return [[cell_text(cell) for cell in row] for row in rows], notes
+
+
+def sheet_names(book: Any, visible: bool) -> list[str]:
+    """The names of the sheets of a workbook; of those that are neither hidden nor charts, if there are any."""
+    found = [
+        sheet.name
+        for sheet in book.sheets_metadata
+        if str(sheet.visible).endswith(".Visible") and str(sheet.typ).endswith(".WorkSheet")
+    ]
+    return found if visible and found else list(book.sheet_names)
 
 
 def is_table(rows: list[list[Any]]) -> bool:

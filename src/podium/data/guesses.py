@@ -12,8 +12,9 @@ import numpy as np
 
 from podium.data.columns import Column, is_missing
 from podium.data.nested import GROUPED, lists_among
-from podium.data.notation import FAILURES, GAPS, SUCCESSES, looks_like_date
+from podium.data.notation import FAILURES, GAPS, SUCCESSES, plain_word
 from podium.data.prose import prose_length
+from podium.data.unlikely_states import FEW_ROWS, IDS, MANY_IDS, TIMES, odd_state, plain_name
 from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
@@ -24,25 +25,33 @@ LABELS = 1_000_000  # characters of such values, of all columns together
 NAMES = {
     "action": ("action", "arm", "treatment", "decision", "choice", "chosen", "item", "recommendation", "intervention",
                "variant", "campaign", "channel", "offer", "strategy", "test group", "treatment group", "bucket",
-               "model", "route", "therapy", "drug"),
+               "model", "route", "therapy", "drug", "medication", "assignment", "allocation", "randomization", "group",
+               "condition", "version", "gruppe", "variante", "behandlung", "maßnahme", "kanal", "groupe", "traitement",
+               "canal", "grupo", "tratamiento"),
     "reward": ("reward", "outcome", "click", "clicked", "clicks", "conversion", "converted", "revenue", "profit",
                "success", "response", "responded", "cost", "loss", "payoff", "y", "result", "recovered", "purchase",
-               "purchased", "bought", "sale", "sales", "rating", "won", "paid", "retained", "churned", "amount"),
+               "purchased", "bought", "sale", "sales", "rating", "won", "paid", "retained", "churned", "conversions",
+               "satisfaction", "csat", "nps", "readmission", "erfolg", "ergebnis", "gekauft", "konversion", "résultat",
+               "converti", "achat", "resultado", "compra"),
     "propensity": ("propensity", "pscore", "propensity score", "action prob", "action probability", "logging prob",
                    "probability", "prob", "p", "density"),
-    "time": ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts"),
+    "time": TIMES,
     "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
              "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
 }  # fmt: skip
+WEAK = (
+    "cost",
+    "loss",
+    "sale",
+    "sales",
+    "result",
+    "rating",
+    "revenue",
+    "amount",
+    "umsatz",
+)  # rewards if nothing else is
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
-IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
 COSTS = ("cost", "loss")
-HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
-EXCEL_DAYS = (20_000, 80_000)  # dates from 1954 to 2119 as Excel counts days
-FEW_ROWS, MANY_IDS, SOME = 5, 20, 200
-ID_NAME = re.compile(r"(?:.*[\s_.-])?(?:id|uuid|guid)", re.IGNORECASE)
-CAMEL_ID = re.compile(r".*[a-z](?:Id|ID)")
-UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{24,64}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -199,7 +208,8 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
         elif f.header.startswith("eligible:"):
             give(f.header, "ignore", "not a state: it says where an action was possible, and is read by its name")
     for role, test in TESTS.items():
-        header = next((h for name in NAMES[role] for h, f in free.items() if plain_name(h) == name and test(f)), None)
+        strong = [name for name in NAMES[role] if role != "reward" or name not in WEAK]
+        header = next((h for name in strong for h, f in free.items() if short_name(h) == name and test(f)), None)
         if header is not None:
             parts_alone = bool(free[header].parts) and not free[header].first
             give(header, role, "by its name")
@@ -211,14 +221,16 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
     acting = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
     if acting is not None and acting.is_dose:
         found[acting.header] = ("dose", DOSE)
-    elif acting is None and dose is not None:
+    elif acting is None and dose is not None and not named_by_word(free, "action"):
         give(dose, "dose", DOSE)
     guess_by_content(free, {"action" if role == "dose" else role for role, _ in found.values()}, give)
     action = next((f for f in facts if found.get(f.header, ("", ""))[0] == "action"), None)
     for f in list(free.values()):
         if f.kind == "list":
             continue
-        if f.prose:
+        if f.odd == "dates":
+            give(f.header, "ignore", "it holds dates: no state unless you name it")
+        elif f.prose:
             give(f.header, "ignore", "long texts: hardly two rows share one; their embedding can be state")
         elif f.kind == "other":
             give(f.header, "ignore", "podium reads numbers, texts and dates")
@@ -243,11 +255,18 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
 
 
+def named_by_word(free: Mapping[str, Facts], role: str) -> list[str]:
+    """The columns whose name has a word for a role."""
+    words = {name for name in NAMES[role] if " " not in name and len(name) > 2 and name not in WEAK}
+    test = TESTS[role]
+    return [h for h, f in free.items() if words & {*plain_name(h).split()} and test(f) and not f.odd]
+
+
 def guess_by_content(free: Mapping[str, Facts], taken: set[str], give: Callable[[str, str, str], None]) -> None:
     """Roles that no exact name gives: by a word of the name, or by what columns hold."""
+    order = list(free)
     for role in ("action", "reward"):
-        test, words = TESTS[role], {name for name in NAMES[role] if " " not in name and len(name) > 2}
-        named = [h for h, f in free.items() if words & {*plain_name(h).split()} and test(f) and not f.odd]
+        named = named_by_word(free, role)
         if role not in taken and len(named) == 1:
             give(named[0], role, "by a word of its name")
             taken.add(role)
@@ -256,8 +275,14 @@ def guess_by_content(free: Mapping[str, Facts], taken: set[str], give: Callable[
         if len(outcomes) == 1:
             give(outcomes[0], "reward", "its values are a success and a failure")
             taken.add("reward")
+    for name in WEAK if "reward" not in taken else ():
+        header = next((h for h, f in free.items() if short_name(h) == name and TESTS["reward"](f) and not f.odd), None)
+        if header is not None:
+            give(header, "reward", "by its name")
+            taken.add("reward")
+            break
     if "time" not in taken:
-        dates = [f.header for f in free.values() if f.odd == "dates"]
+        dates = [f.header for f in free.values() if f.odd == "dates" and not f.missing]
         if len(dates) == 1:
             give(dates[0], "time", "the only column of dates")
     if "action" not in taken:
@@ -265,17 +290,20 @@ def guess_by_content(free: Mapping[str, Facts], taken: set[str], give: Callable[
             f for f in free.values() if f.kind in ("text", "yes/no") and 2 <= f.distinct <= FEW and not is_outcome(f)
         ]
         if labels:
-            give(min(labels, key=lambda f: f.distinct).header, "action", "a guess: it holds a few labels; please check")
+            chosen = min(labels, key=lambda f: f.distinct).header
+            order = order[order.index(chosen) + 1 :] or order
+            give(chosen, "action", "a guess: it holds a few labels; please check")
     if "reward" not in taken:
-        numbers = [f for f in free.values() if f.kind == "number" and not f.missing]
-        if numbers:
-            give(numbers[-1].header, "reward", "a guess: the last column of numbers; please check")
+        numbers = [f for f in free.values() if f.kind == "number" and not f.missing and not f.odd]
+        later = [f for f in numbers if f.header in order] or numbers
+        if later:
+            give(later[-1].header, "reward", "a guess: the last column of numbers; please check")
 
 
 def is_outcome(f: Facts) -> bool:
     """Whether a column holds a success and a failure in words."""
-    words = {label.strip().lower() for label in f.labels} - GAPS
-    return len(words) == 2 and len(words & SUCCESSES) == 1 and len(words & FAILURES) == 1
+    words = {plain_word(label) for label in f.labels} - GAPS
+    return bool(words & SUCCESSES and words & FAILURES) and words <= SUCCESSES | FAILURES
 
 
 def with_few_labels(facts: Sequence[Facts], most: int = LABELS) -> list[Facts]:
@@ -309,63 +337,15 @@ TESTS: Mapping[str, Any] = {
     "reward": lambda f: f.kind in ("number", "yes/no", "mixed", "text"),
     "propensity": may_be_propensity,
     "time": lambda f: f.kind in ("number", "date") or f.odd == "dates" or (f.kind == "text" and f.distinct == f.rows),
-    "unit": lambda f: 1 < f.distinct < f.rows,
+    "unit": lambda f: 1 < f.distinct < f.rows and (f.distinct >= FEW_ROWS or f.rows < MANY_IDS),
 }
 
 
-def plain_name(header: str) -> str:
-    """A header in lower case, with its words apart: PatientID and patient_id are "patient id"."""
-    return re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)).strip().lower()
+def short_name(header: str) -> str:
+    """The plain name of the last part of a header: that of decision:arm is "arm"."""
+    return plain_name(header.rpartition(":")[2])
 
 
 def is_cost(header: str | None) -> bool:
     """Whether a reward's name says that less is better."""
     return header is not None and any(word in plain_name(header).split() for word in COSTS)
-
-
-# --- what is not taken as state unless it is named -------------------------------------------------------------------
-
-
-def odd_state(header: str, column: Column) -> str | None:
-    """Why a column is not taken as state without being named: it holds ids or dates. None if it is.
-
-    The first rows decide, so that the answer is the same wherever the rows are.
-    """
-    head = column[:HEAD]
-    if head.dtype.kind == "M":
-        return "dates"
-    if head.dtype.kind in "if" and len(head) and {*plain_name(header).split()} & {"date", "datetime"}:
-        low, high = float(np.min(head)), float(np.max(head))
-        if EXCEL_DAYS[0] < low and high < EXCEL_DAYS[1]:
-            return "dates"
-    if head.dtype.kind == "b" or (head.dtype.kind == "f" and plain_name(header) not in NAMES["time"]):
-        return None
-    cells = head.tolist()
-    if not all(x is None or isinstance(x, str | int | float) for x in cells):
-        return None
-    values = [x for x in cells if x is not None and x == x and x != ""]
-    texts = [x for x in values if isinstance(x, str)]
-    if texts and len(texts) == len(values):
-        some = list(dict.fromkeys(texts[:SOME]))
-        if all(map(looks_like_date, some)):
-            return "dates"
-        if len(some) > 1 and all(map(UNIQUE_NAME.fullmatch, some)):
-            return "ids"
-    elif texts or not values:
-        return None
-    elif plain_name(header) in NAMES["time"] and plain_name(header) != "day" and min(values) > 1e8:
-        return "dates"
-    return "ids" if holds_ids(header, values) else None
-
-
-def holds_ids(header: str, values: Sequence[Any]) -> bool:
-    """Whether a column that is called an id has almost as many values as rows."""
-    try:
-        distinct = len(set(values))
-    except TypeError:
-        return False
-    unique = distinct == len(values) > 1
-    if plain_name(header) in IDS:
-        return unique
-    named = ID_NAME.fullmatch(header.strip()) or CAMEL_ID.fullmatch(header.strip())
-    return bool(named) and ((unique and distinct >= FEW_ROWS) or (distinct > MANY_IDS and 5 * distinct > len(values)))

@@ -20,7 +20,8 @@ from podium.data.times import parse_time
 
 GAPS = frozenset(
     ("", "n/a", "#n/a", "n.a.", "na", "nan", "null", "(null)", "<na>", "none", "nil", "missing", "-", "--", "–", "—",
-     "?", ".", "#null!", "#value!", "#div/0!", "#ref!", "#name?", "#num!")
+     "?", ".", "#null!", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#nv", "#wert!", "#bezug!", "\\n", "[null]",
+     "(blank)", "(not set)", "n/d", "k.a.", "no data", "not available", "not applicable", "not recorded")
 )  # fmt: skip
 NAME_GAPS = GAPS - {"na", "none", "nil", "missing", "."}  # among names, these may be names
 CODE = re.compile(r"0[\d\s'’]")  # 007 is a name, not the number 7
@@ -28,18 +29,35 @@ CURRENCIES = r"(?:US\$|[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|INR|kr|zł)"
 SPACE = "\u00a0\u202f\u2009 "
 WRITTEN = re.compile(
     rf"(?P<open>\()?(?P<sign>[+\-−])?[{SPACE}]*(?P<before>{CURRENCIES})?[{SPACE}]*(?P<inner>[+\-−])?"
-    rf"(?P<body>\d[\d.,'’{SPACE}]*?|[.,]\d+)[{SPACE}]*(?P<after>{CURRENCIES}|%)?(?P<close>\))?"
+    rf"(?P<body>\d[\d.,'’{SPACE}]*?|[.,]\d+)(?P<tail>-)?[{SPACE}]*(?P<scale>[kKMB])?[{SPACE}]*"
+    rf"(?P<after>{CURRENCIES}|%)?(?P<close>\))?"
 )
-COMMA_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+")  # 1,234.5
+SCALES = {"k": 10**3, "K": 10**3, "M": 10**6, "B": 10**9}
+SAME_END = re.compile(rf"(?P<number>.*\d)[{SPACE}]+(?P<unit>[^\W\d_]{{1,10}}\.?)")  # 68 kg
+OUT_OF = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit> ?/ ?(?:4|5|6|7|10|100))")  # 4/5
+CLOCK_LENGTH = re.compile(r"(\d{1,3}):([0-5]\d):([0-5]\d)")  # 00:05:30
+COMMA_GROUPS = re.compile(
+    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+"
+)  # 1,234.5, and 12,34,567.5 in India
+SIGNED_OTHERWISE = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d+(?:\.\d{3})*,\d+")  # 1.234.567, 3,5
+EITHER_SIGN = re.compile(r"\d+(?:[.,](?:\d\d?|\d{4,}))?|0[.,]\d+")  # 1,5 and 1.5, neither of which separates thousands
+POINT_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")  # 1.234, which can be 1234
 POINT_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?|,\d+")  # 1.234,5
 SPACE_GROUPS = re.compile(rf"\d{{1,3}}(?:[{SPACE}'’]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?")  # 1 234,5
 SUCCESSES = frozenset(
     ("yes", "y", "true", "t", "won", "win", "success", "successful", "succeeded", "converted", "clicked", "pass",
-     "passed", "bought", "purchased", "ja", "oui", "sí", "si", "sì", "sim")
+     "passed", "bought", "purchased", "paid", "accepted", "approved", "completed", "good", "satisfied", "improved",
+     "better", "responded", "answered", "closed won", "closedwon", "ja", "oui", "sí", "si", "sì", "sim", "tak", "ano",
+     "evet", "kyllä", "wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "sant", "sann", "tosi", "да", "是",
+     "はい", "✓", "✔", "☑")
 )  # fmt: skip
 FAILURES = frozenset(
     ("no", "n", "false", "f", "lost", "loss", "lose", "failure", "fail", "failed", "unsuccessful", "not converted",
-     "not clicked", "not bought", "not purchased", "nein", "non", "não")
+     "not clicked", "not bought", "not purchased", "unpaid", "not paid", "rejected", "declined", "denied", "incomplete",
+     "not completed", "bad", "unsatisfied", "dissatisfied", "not improved", "worse", "worsened", "no response",
+     "not responded", "not answered", "unanswered", "closed lost", "closedlost", "nein", "non", "não", "nee", "nej",
+     "nei", "nie", "ne", "hayır", "ei", "falsch", "faux", "falso", "onwaar", "falskt", "usann", "epätosi", "нет", "否",
+     "いいえ", "✗", "✘", "✖", "☐")
 )  # fmt: skip
 ORDERS = ("year first", "named months", "day first", "month first")
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -56,7 +74,7 @@ def is_gap(cell: Any, gaps: Collection[str] = GAPS) -> bool:
     if cell is None:
         return True
     if isinstance(cell, str):
-        return len(cell) < 12 and cell.strip().lower() in gaps
+        return len(cell) < 20 and cell.strip().lower() in gaps
     return isinstance(cell, float | np.floating) and cell != cell
 
 
@@ -93,9 +111,13 @@ def numbers_written(texts: Iterable[str], points: bool, semicolons: bool) -> Wri
     `points`: other cells of the column are numbers with a decimal point. `semicolons`: the file separates cells by
     semicolons, as programs do where the comma is the decimal sign.
     """
+    texts = list(texts)
+    if texts and all(CLOCK_LENGTH.fullmatch(text.strip()) for text in texts):
+        return clock_lengths(texts)
+    ends = same_end(texts)
     parts: dict[str, re.Match[str]] = {}
     for text in texts:
-        match = WRITTEN.fullmatch(text.strip())
+        match = WRITTEN.fullmatch(ends[0][text] if ends else text.strip())
         if match is None or bool(match["open"]) != bool(match["close"]):
             return None
         parts[text] = match
@@ -103,18 +125,74 @@ def numbers_written(texts: Iterable[str], points: bool, semicolons: bool) -> Wri
     bodies = {text: match["body"].strip(SPACE) for text, match in parts.items()}
     if not parts or len(units - {""}) > 1 or (units == {"%", ""}) or any(map(CODE.match, bodies.values())):
         return None
+    scaled = {match["scale"] for match in parts.values()} - {None}
     style = style_of(list(bodies.values()), points, semicolons)
-    if style is None:
-        return None
     unit = next(iter(units - {""}), "")
+    if (
+        style is None
+        or (scaled and unit == "%")
+        or (scaled & {"M", "B"} and not unit and style == "plain" and not any("." in body for body in bodies.values()))
+    ):
+        return None  # 2B may be a flat
     numbers = {text: value_of(match, bodies[text], style, unit == "%") for text, match in parts.items()}
     said = [style] if style != "plain" else []
     said += ["percent"] if unit == "%" else [f"currency ({unit})"] if unit else []
+    said += [f"abbreviations ({', '.join(sorted(scaled))})"] if scaled else []
+    said += [f"a unit ({ends[1]})"] if ends else []
     said += ["parentheses for negative numbers"] if any(match["open"] for match in parts.values()) else []
+    said += ["a minus after the number"] if any(match["tail"] for match in parts.values()) else []
     if not said and all(map(is_plain_number, parts)):
         return None  # texts beside numbers in a file that tells them apart
     example = max(numbers, key=lambda text: (len(text) if not text.isdigit() else 0, text))
     return Written(numbers, " and ".join(said) or "spaces or signs", (example, numbers[example]))
+
+
+def clock_lengths(texts: Sequence[str]) -> Written:
+    """Times such as 00:05:30 as seconds."""
+    numbers: dict[str, int | float] = {}
+    for text in texts:
+        hours, minutes, seconds = map(int, text.strip().split(":"))
+        numbers[text] = 3600 * hours + 60 * minutes + seconds
+    example = max(numbers)
+    return Written(numbers, "hours:minutes:seconds as seconds", (example, numbers[example]))
+
+
+def same_end(texts: Sequence[str]) -> tuple[dict[str, str], str] | None:
+    """Texts without the unit that all of them end in (68 kg, 4/5), and that unit; None where they have no such unit."""
+    if len(texts) < 2:
+        return None
+    for pattern in (SAME_END, OUT_OF):
+        found = {text: pattern.fullmatch(text.strip()) for text in texts}
+        units = {match["unit"].strip() if match else "" for match in found.values()}
+        unit = next(iter(units))
+        if len(units) == 1 and unit and unit not in SCALES and not re.fullmatch(CURRENCIES, unit):
+            return {text: match["number"] for text, match in found.items() if match}, unit
+    return None
+
+
+def has_open_points(cells: Iterable[str], semicolons: bool) -> bool:
+    """Whether points in the cells of a column may separate thousands.
+
+    They may where semicolons separate cells and every number with a point is like 1.234; and they do, or the comma is
+    the decimal sign, where others are like 1.234.567 or 3,5.
+    """
+    pointed = open_points = other_points = 0
+    for cell in cells:
+        text = cell.strip()
+        if "." in text and text.count(".") == 1 and "," not in text and is_plain_number(text):
+            pointed += 1
+            other_points += POINT_THOUSANDS.fullmatch(text.lstrip("+-")) is None
+        elif text[:1].isdigit() and SIGNED_OTHERWISE.fullmatch(text):
+            open_points += 1
+    return pointed > 0 and (open_points > 0 or (semicolons and not other_points))
+
+
+def may_be_thousands(values: Collection[Any]) -> bool:
+    """Whether all values are gaps, whole numbers, or like 1.234 in texts, and one is of the last kind."""
+    texts = [x.lstrip("+-") for x in values if isinstance(x, str) and not is_gap(x)]
+    others = any(x is not None and not isinstance(x, str) for x in values)
+    open_ones = [x for x in texts if POINT_THOUSANDS.fullmatch(x)]
+    return bool(open_ones) and not others and all(x in open_ones or x.isdigit() for x in texts)
 
 
 def is_plain_number(text: str) -> bool:
@@ -135,6 +213,8 @@ def style_of(bodies: Sequence[str], points: bool, semicolons: bool) -> str | Non
         return "decimal commas" if semicolons or any(b.startswith("0,") for b in bodies) else "thousands separators"
     if comma or point:
         return "thousands separators" if comma else "decimal commas"
+    if not points and all(map(EITHER_SIGN.fullmatch, bodies)):
+        return "decimal commas and points"
     if all(map(SPACE_GROUPS.fullmatch, bodies)):
         signs = {c for b in bodies for c in b if c in ".,"}
         return None if len(signs) > 1 or (points and "," in signs) else "spaces between thousands"
@@ -150,11 +230,12 @@ def value_of(match: re.Match[str], body: str, style: str, percent: bool) -> int 
         digits = digits.replace(".", "").replace(",", ".")
     else:
         digits = digits.replace(",", ".")
-    minus = (match["sign"] or match["inner"] or "") in ("-", "−") or match["open"]
+    minus = (match["sign"] or match["inner"] or "") in ("-", "−") or match["open"] or match["tail"]
     if percent:
         value: int | float = float(Decimal(digits) / 100)
     else:
-        value = int(digits) if digits.isdigit() else float(digits)
+        exact = Decimal(digits) * SCALES.get(match["scale"], 1)
+        value = int(exact) if digits.isdigit() or (match["scale"] and exact == int(exact)) else float(exact)
     return -value if minus else value
 
 
@@ -167,16 +248,20 @@ def as_numbers(column: Column, numbers: dict[str, int | float]) -> Column:
 # --- outcomes in words -----------------------------------------------------------------------------------------------
 
 
-def success_known(texts: Collection[str]) -> str | None:
-    """Which of the texts is the success, where each of them is surely a success or a failure.
+def success_known(texts: Collection[str]) -> list[str]:
+    """Those of the texts that are a success, where each of them is surely a success or a failure.
 
-    >>> success_known(["Yes", "No"]), success_known(["alive", "dead"])
-    ('Yes', None)
+    >>> success_known(["Yes", "yes ", "No"]), success_known(["alive", "dead"])
+    (['Yes', 'yes '], [])
     """
-    plain = {text: text.strip().lower() for text in texts}
-    good = [text for text, word in plain.items() if word in SUCCESSES]
-    bad = [text for text, word in plain.items() if word in FAILURES]
-    return good[0] if len(good) == 1 and len(bad) == 1 and len(plain) == 2 else None
+    good = [text for text in texts if plain_word(text) in SUCCESSES]
+    bad = [text for text in texts if plain_word(text) in FAILURES]
+    return good if good and bad and len(good) + len(bad) == len(texts) else []
+
+
+def plain_word(text: str) -> str:
+    """A text in lower case, without spaces and quotes around it."""
+    return text.strip(f"{SPACE}\t\"'‘’“”«»„").lower()
 
 
 # --- dates -----------------------------------------------------------------------------------------------------------

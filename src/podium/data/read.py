@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from podium.data.arrays import arrow_column, arrow_texts, odd_kind, shared_texts
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
+from podium.data.json_rows import json_lines_of
 from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
 from podium.data.roles import available
@@ -152,8 +153,14 @@ def read_csv(path: Path, text: Collection[str]) -> dict[str, Column]:
     return parse_csv(read_text(path), path, text)
 
 
-def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str, Column]:
-    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages."""
+def parse_csv(
+    content: str, path: Path, text: Collection[str] = (), typed: Callable[[Sequence[str], bool], Column] | None = None
+) -> dict[str, Column]:
+    """The columns of a CSV text; `path` is the file it came from, for the separator and for messages.
+
+    `typed` makes a column of cells; those that are to be read as text are named by `text`.
+    """
+    typed = typed or type_cells
     lines = io.StringIO(content, newline="")  # lines end as CSV lines do; a cell may hold any other separator
     reader = csv.reader(lines, delimiter=separator_of(content, path), strict=True)
     rows: list[list[str]] = []
@@ -181,7 +188,7 @@ def parse_csv(content: str, path: Path, text: Collection[str] = ()) -> dict[str,
             hint='quote cells that hold a separator: "a, b".',
         )
     cells = zip(*body, strict=True)
-    return {name: type_cells(column, name in text) for name, column in zip(header, cells, strict=True)}
+    return {name: typed(column, name in text) for name, column in zip(header, cells, strict=True)}
 
 
 def check_quotes(path: Path, separator: str) -> int | None:
@@ -285,7 +292,7 @@ def read_json_lines(path: Path, content: str | None = None) -> dict[str, Column]
     content = read_text(path) if content is None else content
     hint = "write one JSON object per line."
     records: list[dict[str, Any]] = []
-    for line in filter(str.strip, content.split("\n")):
+    for line in json_lines_of(content):
         place = f"{path.name}: row {len(records) + 1}"
         try:
             record = json.loads(line, object_pairs_hook=Pairs)

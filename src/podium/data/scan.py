@@ -351,6 +351,7 @@ def scan_log(
     drop_missing: bool = False,
     date_format: str | None = None,
     sheet: str | None = None,
+    decimal: str | None = None,
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -362,7 +363,7 @@ def scan_log(
     engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
         and actions, otherwise duckdb
     state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
-    success, drop_missing, date_format, sheet : as in `podium.read_log`, for files that are read into memory
+    success, drop_missing, date_format, sheet, decimal : as in `podium.read_log`, for files that are read into memory
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
@@ -370,7 +371,8 @@ def scan_log(
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
         "eligible": eligible,
     }  # fmt: skip
-    values = {"success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet}
+    values: dict[str, Any] = {"success": success, "drop_missing": drop_missing, "date_format": date_format}
+    values |= {"sheet": sheet, "decimal": decimal}
     chosen = choose_engine(source, engine, action)
     refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from podium.data.columns import Column
 from podium.data.errors import PodiumError, count
 from podium.data.facts import Fact
@@ -25,6 +27,8 @@ from podium.data.formats import (
     text_in_other_encoding,
     unpack,
 )
+from podium.data.json_rows import has_a_row_per_line
+from podium.data.notation import has_open_points, is_gap, may_be_thousands, numbers_written
 from podium.data.read import (
     JSON_ENDINGS,
     PARQUET_ENDINGS,
@@ -44,6 +48,7 @@ from podium.data.read import (
     type_cells,
 )
 
+MOST_FEET = 5  # rows of notes below a table
 HIGHEST = 10  # lines above a header
 TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt")  # what a row of totals says
 READ = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *BOOKS)
@@ -109,14 +114,15 @@ def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]
     refused: PodiumError | None = None
     columns: dict[str, Column] = {}
     try:
-        columns = parse_csv(content, path, text)
+        columns = parse_csv(content, path, text, partial(export_cells, separator_of(content, path) == ";"))
     except PodiumError as error:
         refused = error
-    if len(columns) < 2 or ends_in_total(content):
+    if len(columns) < 2 or ends_in_total(content) or ends_in_foot(content):
         for separator in SEPARATORS if len(columns) < 2 else separator_of(content, path):
-            lines, rows = split_rows(content, separator)
+            lines, rows, feet = without_feet(*split_rows(content, separator))
             if (found := find_header(rows)) is not None:
-                return table_below(path, found, rows, lines, text, notes, separator == ";")
+                said = [*notes, *foot_note(feet)]
+                return table_below(path, found, rows, lines, text, said, separator == ";")
     if refused is not None:
         raise refused
     refuse_zero_bytes(columns)
@@ -129,16 +135,17 @@ def headed_table(
     path: Path, rows: Sequence[list[str]], lines: Sequence[int], text: Collection[str], notes: list[Fact]
 ) -> Table:
     """The rows of a sheet, the header of which may stand below a title."""
-    filled = [(line, row) for line, row in zip(lines, rows, strict=True) if any(cell.strip() for cell in row)]
-    if not filled:
+    there = [(line, row) for line, row in zip(lines, rows, strict=True) if any(cell.strip() for cell in row)]
+    if not there:
         raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")
-    body = [row for _, row in filled]
+    places, body, feet = without_feet([line for line, _ in there], [row for _, row in there])
+    notes = [*notes, *foot_note(feet)]
     found = find_header(body)
     if found is None:
         found = Header(0, [h.strip() for h in body[0]], 0)
         if len(body) == 1:
             raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
-    return table_below(path, found, body, [line for line, _ in filled], text, notes, False)
+    return table_below(path, found, body, places, text, notes, False)
 
 
 @dataclass(frozen=True)
@@ -195,9 +202,21 @@ def table_below(
     check_header(list(names.values()), path)
     check_text(path.name, text, names.values())
     refuse_zero_bytes(names.values())
-    columns = {name: type_cells([row[j] for row in body], name in text) for j, name in names.items()}
+    columns = {name: export_cells(semicolons, [row[j] for row in body], name in text) for j, name in names.items()}
     places = list(lines[header.place + 1 :])
     return Table(path.name, columns, tuple(said), lambda row: places[row - 1], semicolons)
+
+
+def export_cells(semicolons: bool, cells: Sequence[str], as_text: bool) -> Column:
+    """A column of cells; numbers in which a point may separate thousands stay texts, for their column to decide."""
+    if as_text or not has_open_points(cells, semicolons):
+        return type_cells(cells, as_text)
+    texts = {cell.strip() for cell in cells if not is_gap(cell)}
+    if not (semicolons and may_be_thousands(texts)) and numbers_written(texts, False, semicolons) is None:
+        return type_cells(cells, as_text)
+    kept = np.empty(len(cells), dtype=object)
+    kept[:] = [cell.strip() or None for cell in cells]
+    return kept
 
 
 def trimmed(row: Sequence[str]) -> list[str]:
@@ -217,6 +236,21 @@ def is_index(cells: Sequence[str]) -> bool:
     return all(cell.strip().isdigit() for cell in cells) and len({*cells}) == len(cells)
 
 
+def foot_note(feet: Sequence[tuple[int, str]]) -> list[Fact]:
+    if not feet:
+        return []
+    line, text = feet[0]
+    return [
+        Fact("foot", rows=count(len(feet), "row"), line=line, note=repr(text if len(text) < 60 else text[:59] + "…"))
+    ]
+
+
+def ends_in_foot(content: str) -> bool:
+    """Whether the last line of a text may be a note: all but its first cell are empty."""
+    cells = re.split(r"[,;\t|]", content[-2000:].rstrip().rpartition("\n")[2])
+    return len(cells) > 1 and not any(cell.strip(' "') for cell in cells[1:])
+
+
 def ends_in_total(content: str) -> bool:
     """Whether the last line of a text looks like that of the totals."""
     last = content[-2000:].rstrip().rpartition("\n")[2]
@@ -225,8 +259,35 @@ def ends_in_total(content: str) -> bool:
 
 def is_total(row: Sequence[str]) -> bool:
     """Whether a row holds totals: a cell says so, and another one is empty."""
-    cells = [cell.strip().lower().rstrip(":") for cell in row]
+    cells = [cell.strip().lower().partition(":")[0] for cell in row]
     return "" in cells and any(cell in TOTALS for cell in cells)
+
+
+def is_ruler(row: Sequence[str]) -> bool:
+    """Whether a row only draws a line: ---+---."""
+    return (
+        any(cell.strip() for cell in row)
+        and all(re.fullmatch(r"[\s:+=-]*", cell) for cell in row)
+        and (max(map(len, row)) > 2)
+    )
+
+
+def without_feet(
+    lines: Sequence[int], rows: Sequence[list[str]]
+) -> tuple[list[int], list[list[str]], list[tuple[int, str]]]:
+    """Rows without notes below a table, and these notes: up to five last rows with a single text.
+
+    Lines that only divide the header from the rows are left out, too.
+    """
+    kept = [(line, row) for line, row in zip(lines, rows, strict=True) if not is_ruler(row)]
+    feet: list[tuple[int, str]] = []
+    width = max((len(filled(row)) for _, row in kept[:HIGHEST]), default=0)
+    while width > 2 and len(kept) > 2 and len(feet) < MOST_FEET and len(filled(kept[-1][1])) == 1:
+        if not kept[-1][1][0].strip() or is_number(kept[-1][1][0]):
+            break
+        line, row = kept.pop()
+        feet.insert(0, (line, filled(row)[0].strip()))
+    return [line for line, _ in kept], [row for _, row in kept], feet
 
 
 def is_number(text: str) -> bool:
@@ -262,7 +323,9 @@ def csv_line(content: str, separator: str, row: int) -> int:
 
 
 def json_line(content: str, row: int) -> int:
-    """The line of a row among JSON lines."""
+    """The line of a row among JSON lines; 0 where rows are not on lines."""
+    if not has_a_row_per_line(content):
+        return 0
     filled = [n for n, line in enumerate(content.split("\n"), start=1) if line.strip()]
     return filled[row - 1] if row <= len(filled) else 0
 

@@ -12,11 +12,11 @@ from podium.data.conversions import Conversion
 from podium.data.errors import BadRows, PodiumError, listed
 from podium.data.exports import without_odd_states
 from podium.data.facts import Fact
-from podium.data.guesses import HEAD
 from podium.data.notation import NAME_GAPS, is_gap
 from podium.data.prose import FIRST, without_prose
 from podium.data.roles import Roles
 from podium.data.tables import line_in_file
+from podium.data.unlikely_states import HEAD
 from podium.engines import Engine
 
 WORDS = " In memory (--engine memory), words such as 'n/a' among numbers are taken for missing values."
