@@ -358,8 +358,10 @@ class Log(Own, CodedRows):
         actions: Sequence[Any] = (),
         frame: Any = None,
         ineligible: str = "refuse",
+        listing: Any = None,
     ) -> Log:
-        """A log from columns whose roles are known; `frame` is what they came from."""
+        """A log from columns whose roles are known; `frame` is what they came from, and `listing` how the eligible
+        actions of the log are read of which this is a part (`podium.data.eligible_parts`)."""
         columns = own_columns(columns)
         of = {role: columns[header] for role, header in roles.names.items()}
         return cls(
@@ -375,7 +377,7 @@ class Log(Own, CodedRows):
             states_guessed=roles.guessed,
             left_out=roles.left_out,
             behavior=f"column:{roles.propensity}" if roles.full else None,
-            eligible=eligible_given(columns, roles.eligible, roles.eligible_name),
+            eligible=listing.given(columns) if listing else eligible_given(columns, roles.eligible, roles.eligible_name),
             ineligible=ineligible,
         )
 

@@ -197,7 +197,8 @@ def log_figures(log: Any) -> dict[str, Any]:
 
 def eligible_figures(log: Any) -> dict[str, Any]:
     """How many actions were possible in a row."""
-    return {"least": int(log.choices.min()), "mean": log.mean_choices, "most": int(log.choices.max())}
+    least, most = log.choice_range
+    return {"least": least, "mean": log.mean_choices, "most": most}
 
 
 def describe_log(log: Any, engine: str) -> str:
@@ -213,8 +214,8 @@ def eligible_text(log: Any) -> str:
     """What a log's line says of its eligible actions."""
     if log.eligible is None:
         return ""
-    of = eligible_figures(log)
-    numbers = f"{of['least']:,}" if of["least"] == of["most"] else f"{of['least']:,} to {of['most']:,}"
+    least, most = log.choice_range
+    numbers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     return f" ({numbers} eligible in a row)"
 
 
