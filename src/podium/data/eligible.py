@@ -100,6 +100,8 @@ def eligible_fields(log: Any, named: bool) -> dict[str, Any]:
         n = int(np.argmax(bad))
         possible = listed([x for x, yes in zip(space, matrix[n], strict=True) if yes])
         hint = f"that row lists {possible}; correct the action or {what}."
+        if any(sign in str(log.actions[n]) for sign in SEPARATORS):
+            hint += " Where names hold | ; or , write lists as JSON."
         refuse_rows(log.column("action"), "must be eligible in its row", bad, log.actions, hint)
     return {"eligible": matrix, "action_space": space, "action_codes": codes}
 

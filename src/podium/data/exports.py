@@ -20,7 +20,7 @@ from podium.data.conversions import MISSING, REWARD_HINT, Conversion, Problem, s
 from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, count
 from podium.data.facts import Fact
-from podium.data.guesses import Facts, group, guess, look, odd_state
+from podium.data.guesses import LISTED, Facts, group, guess, look, odd_state, offers_in
 from podium.data.log import TEXT_HINT, Log
 from podium.data.nested import members_of, refuse_ragged
 from podium.data.owned import own_columns
@@ -338,12 +338,13 @@ def more_problems(work: Conversion) -> list[Problem]:
 def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> Ready:
     """Refuse a file that lacks columns, with the columns that seem to be meant and whatever else is wrong."""
     known = guessed_roles(table, asked)
+    single = [h for h, column in table.columns.items() if odd_state(h, column) != LISTED]
     problems: list[Problem] = []
     for role in missing:
         name = getattr(asked, role)
         hint = available(table.columns)
-        near = get_close_matches(name, table.columns, n=1, cutoff=0.75)
-        same = [h for h in table.columns if h.strip().lower() == name.strip().lower()]
+        near = get_close_matches(name, single, n=1, cutoff=0.75)
+        same = [h for h in single if h.strip().lower() == name.strip().lower()]
         taken = [p.settings[r] for p in problems for r in p.settings]
         found = next((h for h in [*same, *near, *known.get(role, ())] if h not in taken), None)
         why = "" if found is None else f"; {found!r} may be meant"
@@ -355,6 +356,7 @@ def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> 
             for role in ("propensity", "time", "unit"):
                 if getattr(asked, role) is None and known.get(role) and known[role][0] not in settings.values():
                     settings[role] = known[role][0]
+            settings |= {} if asked.eligible is not None else offers_in(table.columns, settings["action"])
         then = replace(asked, **settings)
         work = conversion(table, then)
         work.run()

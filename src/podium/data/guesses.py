@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Column, is_missing
+from podium.data.eligible import SEPARATORS
 from podium.data.nested import GROUPED, lists_among
 from podium.data.notation import FAILURES, GAPS, SUCCESSES, looks_like_date
 from podium.data.prose import prose_length
@@ -34,6 +35,10 @@ NAMES = {
     "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
              "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
 }  # fmt: skip
+OFFERS = ("eligible", "available", "allowed", "possible", "candidates", "slate", "offered", "shown", "options",
+          "choices", "arms", "actions", "action set", "eligible actions", "available actions",
+          "candidate actions")  # fmt: skip
+LISTED = "lists of actions, which --eligible reads"
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
 COSTS = ("cost", "loss")
@@ -327,7 +332,7 @@ def is_cost(header: str | None) -> bool:
 
 
 def odd_state(header: str, column: Column) -> str | None:
-    """Why a column is not taken as state without being named: it holds ids or dates. None if it is.
+    """Why a column is not taken as state without being named: ids, dates or lists of actions. None if it is.
 
     The first rows decide, so that the answer is the same wherever the rows are.
     """
@@ -351,11 +356,22 @@ def odd_state(header: str, column: Column) -> str | None:
             return "dates"
         if len(some) > 1 and all(map(UNIQUE_NAME.fullmatch, some)):
             return "ids"
+        if plain_name(header) in OFFERS and any(text[:1] == "[" or {*text} & {*SEPARATORS} for text in some):
+            return LISTED
     elif texts or not values:
         return None
     elif plain_name(header) in NAMES["time"] and plain_name(header) != "day" and min(values) > 1e8:
         return "dates"
     return "ids" if holds_ids(header, values) else None
+
+
+def offers_in(columns: Mapping[str, Column], action: str) -> dict[str, str]:
+    """The settings for a column that seems to list the actions that were possible; {} where there is none."""
+    taken = [str(x) for x in columns[action]]
+    for header, column in columns.items():
+        if odd_state(header, column) == LISTED and all(x in str(c) for x, c in zip(taken, column, strict=True)):
+            return {"eligible": header, "ineligible": "renormalize"}  # an action is rarely possible everywhere
+    return {}
 
 
 def holds_ids(header: str, values: Sequence[Any]) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from podium.data.arguments import Rule, checked, mapping, optional, text, texts
-from podium.data.eligible import eligible_headers
+from podium.data.eligible import eligible_given, eligible_headers
 from podium.data.errors import PodiumError, count, meant
 from podium.data.facts import Fact, fact_dict
 from podium.data.nested import grouped, members_of
@@ -45,6 +45,10 @@ class Roles:
     def some(self, *roles: str) -> list[str]:
         """The columns of those of these roles that the log has."""
         return [self.names[role] for role in roles if role in self.names]
+
+    def given(self, columns: Mapping[str, Any]) -> Any:
+        """The columns of eligible actions as `podium.Log` takes them; None where there are none."""
+        return eligible_given(columns, self.eligible, self.eligible_name)
 
     def with_unit(self, column: str) -> Roles:
         """The same with a column as the unit; it leaves the state where that was only what was left over."""

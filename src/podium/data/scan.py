@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD = 8192  # rows from which the forms of the policies are learned
+KNOWN = ("survey", "census", "latest_mean")  # what passes have told of the rows
 T = TypeVar("T")
 
 
@@ -142,17 +143,15 @@ class ScannedLog(OfferedActions):
             raise PodiumError(
                 f"the action space lacks {lost[0]!r}, which was logged", hint="name every action that may be taken."
             )
-        twin = self.changed(actions=given)
-        for name in OFFERED:  # their labels are matched with these actions
-            vars(twin).pop(name, None)
+        twin = replace(self, actions=given)  # labels of eligible actions are matched with these
+        vars(twin).update({name: vars(self)[name] for name in KNOWN if name in vars(self)})
+        twin.check_offers()
         return twin
 
     def changed(self, **fields: Any) -> ScannedLog:
         """The same rows in the same roles; what is known of them stays known."""
         twin = replace(self, **fields)
-        for name in ("survey", "census", "latest_mean", *OFFERED):
-            if name in vars(self):
-                vars(twin)[name] = vars(self)[name]
+        vars(twin).update({name: vars(self)[name] for name in (*KNOWN, *OFFERED) if name in vars(self)})
         return twin
 
     def with_behavior(self, policy: Any) -> ScannedLog:
@@ -219,7 +218,7 @@ class ScannedLog(OfferedActions):
         self, reader: ArrowReader, columns: Iterable[str], function: Callable[..., T], label: str, latest: bool
     ) -> T:
         """`function` of the parts of the log, on the engine; what is wrong is told of all rows."""
-        own = [*self.roles.some("action", "reward", "propensity", "unit"), *self.roles.eligible]
+        own = (*self.roles.some("action", "reward", "propensity", "unit"), *self.roles.eligible)
         needed = list(dict.fromkeys([*own, *columns]))
         work: BatchWork[T] = BatchWork(reader, function)
         found: Any = self.engine.fold(needed, work, label, self.keys if latest else None)  # type: ignore[type-var]

@@ -48,6 +48,11 @@ class Keys:
     time: str | None = None
     sets: Sets | None = None  # where eligible actions change from row to row
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The columns that tell which actions were eligible."""
+        return () if self.sets is None else self.sets.listing.headers
+
 
 @dataclass(frozen=True)
 class Census:

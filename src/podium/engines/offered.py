@@ -63,6 +63,10 @@ class OfferedActions:
         named, labels = bool(self.actions), sorted(self.offers.labels, key=sort_key)
         return joined_space(labels, self.eligible.space, named, self.eligible.what)
 
+    def check_offers(self) -> None:
+        """Refuse a given action space that lacks an eligible action."""
+        _ = self.offered_actions
+
     @property
     def every(self) -> bool:
         """Whether every action was eligible in every row."""

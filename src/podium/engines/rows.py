@@ -341,7 +341,7 @@ def open_memory(
     with source.told_of_all():
         resolved = reader.policies_on(drawn, sample)
     warnings += spec_warnings(named_policies(log, given), log.columns)
-    said = (*doubts, *warnings, *noticed(resolved, sample))
+    said = (*doubts, *warnings, *noticed(resolved, sample, drawn=True))
     groups = 0 if log.units is None else unit_codes(log)[1]
     return Rows(log, sample, PolicySet(resolved.policies, said), source, groups, drawn)
 
@@ -392,6 +392,6 @@ def open_scanned(
         raise
     log = log.changed(logged_by=sample.logged_by)
     warnings += spec_warnings(named_policies(log, given), log.columns)
-    said = (*warnings, *noticed(resolved, sample))
+    said = (*warnings, *noticed(resolved, sample, drawn=True))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)

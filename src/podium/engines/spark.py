@@ -315,12 +315,11 @@ class SparkEngine:
             groups = {f"g{i}": F.col(quoted(c)) for i, c in enumerate((*keys.states, keys.action))}
             times = {f"t{i}": c for i, c in enumerate(self.time_keys(keys.time))}
             order = {**times, "row": F.col(quoted(ROW))}
-            listed = () if keys.sets is None else keys.sets.listing.headers
-            cells = {f"e{i}": F.col(quoted(c)) for i, c in enumerate(listed)}
+            cells = {f"e{i}": F.col(quoted(c)) for i, c in enumerate(keys.listed)}
             rows = self.frame.select(*(c.alias(name) for name, c in {**groups, **order, **cells}.items()))
             if keys.sets is not None:
-                rows = with_sets(rows, keys.sets, [*cells])
-            last = rows.groupBy(*groups, *([] if keys.sets is None else [SET])).agg(F.max(F.struct(*order)).alias("last"))
+                rows, groups = with_sets(rows, keys.sets, [*cells]), {**groups, SET: F.col(SET)}
+            last = rows.groupBy(*groups).agg(F.max(F.struct(*order)).alias("last"))
             self.latest_rows[keys] = last.select(F.col("last.row").alias(ROW)).persist()
         return self.latest_rows[keys]
 
