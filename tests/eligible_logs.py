@@ -46,13 +46,25 @@ def kept_rows(log: podium.Log) -> list[int]:
 
 
 def plain_value(log: podium.Log, policy: np.ndarray, method: str, model: np.ndarray | None = None) -> float:
-    """IPS, DRE, LDE or DiM of a policy (N, A), row by row; `model` (N, A) is a baseline, the mean reward by default."""
+    """IPS, DRE, LDE or DiM of a policy (N, A); `model` (N, A) is a baseline, the mean reward by default."""
+    terms = plain_terms(log, policy, method, model)
+    return sum(terms) / len(terms)
+
+
+def plain_error(terms: list[float]) -> float:
+    """The standard error of their mean."""
+    mean = sum(terms) / len(terms)
+    return float(np.sqrt(sum((x - mean) ** 2 for x in terms) / (len(terms) - 1) / len(terms)))
+
+
+def plain_terms(log: podium.Log, policy: np.ndarray, method: str, model: np.ndarray | None = None) -> list[float]:
+    """The terms of a method, row by row, of the rows that it keeps."""
     score = method in ("LDE", "DiM")
     rows = kept_rows(log) if score else list(range(len(log)))
     counts = [sum(1 for a in range(log.n_actions) if log.eligible[n, a]) for n in range(len(log))]
     usual = sum(counts) / len(counts)
     mean = sum(float(log.rewards[n]) for n in rows) / len(rows)
-    total = 0.0
+    terms = []
     for n in rows:
         a = int(log.action_codes[n])
         weight = counts[n] / usual if score else 1 / float(log.propensities[n])
@@ -60,5 +72,5 @@ def plain_value(log: podium.Log, policy: np.ndarray, method: str, model: np.ndar
         if model is not None and method in ("DRE", "LDE"):
             base = float(model[n, a])
             average = sum(float(model[n, b] * policy[n, b]) for b in range(log.n_actions) if log.eligible[n, b])
-        total += (float(log.rewards[n]) - base) * float(policy[n, a]) * weight + average
-    return total / len(rows)
+        terms.append((float(log.rewards[n]) - base) * float(policy[n, a]) * weight + average)
+    return terms

@@ -446,3 +446,76 @@ def test_a_place_beyond_the_list_is_named(tmp_path: Path) -> None:
         f"p.txt: line 1 names the action 7; row 1 of the log lists {many} actions\n\n"
         "Hint: predict the log's own rows, in their order."
     )
+
+
+def decision(**changes: Any) -> str:
+    event = {
+        "_label_cost": 1,
+        "_label_probability": 0.5,
+        "_labelIndex": 0,
+        "c": {"_multi": [{"_tag": "x"}, {"_tag": "y"}]},
+    }
+    return json.dumps({**event, **changes}) + "\n"
+
+
+COUNTED = "actions are counted from 1 in '_label_Action' and 'a', and from 0 in '_labelIndex'."
+SLOTS = "write one decision per slot, with its own '_label_cost', '_label_probability' and '_labelIndex'."
+FAULTY = {
+    "no list": (
+        decision(c={"_multi": 5}),
+        "a.dsjson: line 1: '_multi' must be a list of actions; it is 5",
+        'write the actions as "_multi": [{"_tag": "x", ...}, {"_tag": "y", ...}].',
+    ),
+    "two labels": (
+        decision(_label_Action=2),
+        "a.dsjson: line 1: '_label_Action' is 2, and '_labelIndex' is 0",
+        COUNTED,
+    ),
+    "before the first place": (
+        decision(_labelIndex=-1, c={"_multi": [{"f": 1}, {"f": 2}]}),
+        "a.dsjson: line 1: the action 0 is not among the 2 actions of its list",
+        COUNTED,
+    ),
+    "sum": (
+        decision(a=[1, 2], p=[0.5, 0.2]),
+        "a.dsjson: line 1: the probabilities in 'p' add up to 0.7, and must to 1",
+        "'p' holds one probability for each action of 'a', with all of its digits.",
+    ),
+    "ccb": (
+        decision(_outcomes=[{"_label_cost": 1, "_a": [0], "_p": [1.0]}]),
+        "a.dsjson: line 1 fills several slots (ccb or slates), and podium compares decisions for one action",
+        SLOTS,
+    ),
+    "slates": (
+        decision(c={"_multi": [{"_slot_id": 0}], "_slots": [{"f": 1}]}),
+        "a.dsjson: line 1 fills several slots (ccb or slates), and podium compares decisions for one action",
+        SLOTS,
+    ),
+    "continuous": (
+        decision(_label_ca={"action": 1.5, "cost": 1, "pdf_value": 0.1}),
+        "a.dsjson: line 1 has a continuous action ('_label_ca')",
+        "write actions, costs and densities as columns, and use podium.continuous (--continuous).",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_other_kinds_and_faulty_lists_are_refused(name: str, tmp_path: Path) -> None:
+    content, message, hint = FAULTY[name]
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(write(tmp_path / "a.dsjson", content))
+    assert str(error.value) == f"{message}\n\nHint: {hint}"
+
+
+@pytest.mark.parametrize("file", ["a.dsjson", "a.vw"])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_place_that_holds_different_items_is_warned_of(file: str, same: bool, tmp_path: Path) -> None:
+    """Lists of one length without tags: places are actions, and podium says where they hold different features."""
+    if file == "a.vw":
+        content = "".join(f"shared | a\n0:1:0.5 |A n={'p' if same else n}\n|A n=q\n\n" for n in range(4))
+    else:
+        lists = [[{"A": {"n": "p" if same else n}}, {"A": {"n": "q"}}] for n in range(4)]
+        content = "".join(decision(c={"_multi": entries}) for entries in lists)
+    log = podium.read_log(write(tmp_path / file, content))
+    found = [w.code for w in podium.evaluate(log, {"u": "uniform"}, ["IPS"]).warnings]
+    assert found == ([] if same else ["actions named by slot"])

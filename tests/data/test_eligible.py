@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +87,15 @@ def test_files_and_frames_say_the_same(tmp_path: Path) -> None:
     assert logs[0].digest != podium.Log.from_columns(BASE).digest
 
 
-def test_a_small_log_behind_duckdb_has_them_and_a_large_one_is_refused(tmp_path: Path) -> None:
+def test_a_log_behind_duckdb_has_them(tmp_path: Path) -> None:
     path = csv(tmp_path / "log.csv", {name: 60 * column for name, column in {**BASE, **COLUMNS}.items()})
     policies = {"u": "uniform", "b": "constant:c"}
     scanned = podium.scan_log(path, engine="duckdb", ineligible="renormalize")
     memory = podium.read_log(path, ineligible="renormalize")
     assert podium.evaluate(scanned, policies, ["LDE"]).values == podium.evaluate(memory, policies, ["LDE"]).values
-    with pytest.raises(podium.PodiumError) as error:
-        podium.evaluate(scanned, policies, ["LDE"], sample_rows=100)
-    assert str(error.value) == (
-        "eligible actions are read into memory, and this log is read in passes\n\n"
-        "Hint: use engine='memory' (--engine memory), or a log of up to 20,000 rows."
-    )
+    passes = podium.evaluate(scanned, policies, ["LDE"], sample_rows=100).values
+    for name, values in podium.evaluate(memory, policies, ["LDE"]).values.items():
+        assert passes[name]["LDE"] == pytest.approx(values["LDE"], abs=1e-12)
 
 
 def test_numbers_are_matched_and_actions_that_were_never_logged_join_the_space() -> None:
@@ -153,7 +151,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "logged action": (
         {"eligible": [["a"], ["a", "c"], ["a"], ["c"]]},
         "column 'action' must be eligible in its row; row 2 holds 'b' (2 rows)\n\n"
-        "Hint: row 2 lists 'a', 'c'; correct the action or column 'eligible'.",
+        "Hint: that row lists 'a', 'c'; correct the action or column 'eligible'.",
     ),
     "empty": (
         {"eligible": ["a|b", None, "", "c"]},
@@ -312,3 +310,42 @@ def test_lists_of_numbers_are_found_in_every_form(tmp_path: Path) -> None:
         assert log.action_space == (1, 2, 3, 4)
         assert [[a for a, yes in zip(log.action_space, row, strict=True) if yes] for row in log.eligible] == lists
         assert list(log.state_columns) == ["x"]
+
+
+@pytest.mark.parametrize("name", ["candidates", "available", "Eligible", "slate", "action_set"])
+def test_lists_of_actions_in_a_raw_export_are_proposed_and_never_silently_state(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = {"age": [20 + n % 40 for n in range(60)], name: 15 * texts("|")}
+    raw = csv(tmp_path / "raw.csv", {**columns, "variant": 15 * BASE["action"], "clicked": 30 * [0, 1]})
+    assert main(["check", str(raw), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"name": name, "role": "eligible", "why": "by its name or values"} in answer["columns"]
+    assert answer["command"].endswith(f"--action variant --reward clicked --eligible {name} --ineligible renormalize")
+    assert main([*shlex.split(answer["command"])[1:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["log"]["eligible"] == {"least": 1, "mean": 2.0, "most": 3}
+    log = podium.read_log(csv(tmp_path / "log.csv", {**columns, "action": 15 * BASE["action"], "reward": 30 * [0, 1]}))
+    assert list(log.state_columns) == ["age"]
+    assert log.notes == (
+        f"Not taken as state: {name} (lists of actions, which --eligible reads); --state COL takes a column as state",
+    )
+
+
+def test_a_name_with_a_separator_is_one_action_where_it_stands_alone() -> None:
+    log = podium.Log([0, 1], ["a|b", "c"], [0.0, 1.0], eligible=["a|b", "c"])
+    np.testing.assert_array_equal(log.eligible, np.eye(2, dtype=bool))
+    with pytest.raises(podium.PodiumError) as error:
+        podium.Log([0, 1], ["a|b", "c"], [0.0, 1.0], eligible=["a|b;c", "c"])
+    assert str(error.value) == (
+        "column 'action' must be eligible in its row; row 1 holds 'a|b' (1 row)\n\nHint: that row lists 'a', 'b;c'; "
+        "correct the action or column 'eligible'. Where names hold | ; or , write lists as JSON."
+    )
+
+
+def test_rows_of_truth_values_are_equally_long() -> None:
+    with pytest.raises(podium.PodiumError) as error:
+        podium.Log([0, 1], ["a", "b"], [0.0, 1.0], eligible=[[True, True], [True]])
+    assert str(error.value) == (
+        "column 'eligible' must have 2 truth values in every row; row 2 holds [True] (1 row)\n\n"
+        "Hint: columns follow action_space; or name the eligible actions of each row."
+    )

@@ -451,7 +451,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "actions named by slot": (
         {},
-        "the lists of actions have different lengths and no ids, so an action is only its place in the list; give "
+        "the lists of actions change from row to row and have no ids, so an action is only its place in the list; give "
         "every action a tag or an id if a place can hold different items.",
     ),
     "doubtful propensities": (

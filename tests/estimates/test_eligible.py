@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eligible_logs import kept_rows, plain_value, simulated
+from eligible_logs import kept_rows, plain_error, plain_terms, plain_value, simulated
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import podium
 from podium.policies import resolve_policies
@@ -31,6 +33,23 @@ def test_a_model_of_the_rewards_counts_on_eligible_actions_alone(method: str) ->
     values = podium.evaluate(log, policies, [method], baseline=model).values
     for name, policy in policies.items():
         assert values[name][method] == pytest.approx(plain_value(log, policy, method, model), abs=1e-10)
+
+
+@pytest.mark.parametrize("distinct", [None, 6])
+@pytest.mark.parametrize("method", METHODS)
+def test_standard_errors_are_their_plain_loops(method: str, distinct: int | None) -> None:
+    log, policies = simulated(distinct=distinct)
+    model = np.random.default_rng(3).normal(size=(len(log), log.n_actions))
+    found = podium.evaluate(log, policies, [method], baseline=model)
+    terms = {name: plain_terms(log, policy, method, model) for name, policy in policies.items()}
+    for name in policies:
+        if method in ("IPS", "DRE"):  # the others are scores, whose spread counts in pairs alone
+            assert found.std_errors[name][method] == pytest.approx(plain_error(terms[name]), abs=1e-10)
+    pair = podium.compare(log, policies, estimator=method, baseline=model, verdicts="paired t").pairs[0]
+    gaps = [a - b for a, b in zip(terms[pair.a], terms[pair.b], strict=True)]
+    units = log.mean_choices if method in ("LDE", "DiM") else 1.0
+    assert pair.difference == pytest.approx(units * sum(gaps) / len(gaps), abs=1e-10)
+    assert pair.std_error == pytest.approx(units * plain_error(gaps), abs=1e-10)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -156,3 +175,30 @@ def test_averages_over_states_are_refused() -> None:
         'normalize="states" is for logs in which every action is possible in every row\n\n'
         "Hint: leave it out: without it rows count by the number of their eligible actions."
     )
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_order_in_lists_and_the_names_of_actions_say_nothing(seed: int) -> None:
+    """Lists in another order, with repeated entries, and other names of the actions: the same numbers."""
+    log, policies = simulated(rows=60, actions=4, seed=seed, distinct=8)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(4)  # action a is called names[a], and stands elsewhere in the space
+    names = np.array(["k", "a", "z", "m"])[order]
+    space = tuple(np.sort(names))
+    back = [int(np.flatnonzero(names == label)[0]) for label in space]
+    lists = ["|".join(rng.permutation(np.repeat(names[row], 2))) for row in log.eligible]
+    other = podium.Log(
+        log.states, names[log.action_codes], log.rewards, behavior=log.behavior[:, back], eligible=lists,
+        action_space=space,
+    )  # fmt: skip
+    one = podium.compare(log, policies)
+    two = podium.compare(other, {name: pi[:, back] for name, pi in policies.items()})
+    assert two.log.distinct == one.log.distinct
+    for name in policies:
+        for method in METHODS:
+            assert two.estimates[name][method] == pytest.approx(one.estimates[name][method], abs=1e-10)
+    (p,), (q,) = one.pairs, two.pairs
+    assert (q.a, q.b, q.verdict) == (p.a, p.b, p.verdict)
+    assert q.difference == pytest.approx(p.difference, abs=1e-6)
+    assert q.p_better == pytest.approx(p.p_better, abs=1e-5)

@@ -24,13 +24,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.adapters.vowpal_lists import Listed, item_of, list_column, name_actions, slots_of, tag_of
+from podium.adapters.vowpal_lists import (
+    Listed,
+    item_of,
+    list_column,
+    name_actions,
+    refuse_other_kinds,
+    slots_of,
+    tag_of,
+)
 from podium.adapters.vowpal_writing import write_log
 from podium.data.columns import Column, Floats, to_array
 from podium.data.errors import PodiumError, count, refuse_rows, show_value
 from podium.data.files import note_input
 from podium.data.log import Log
 from podium.data.paths import missing_file
+from podium.data.probabilities import AGREE
 
 __all__ = ["read_columns", "read_log", "read_predictions", "write_log"]
 ABSENT = "absent"  # a text feature that a line lacks
@@ -53,6 +62,7 @@ class Decision:
     time: str | None = None
     items: tuple[Any, ...] = ()  # tags or ids of the actions that it lists
     size: int = 0  # how many those are; 0: it has no list
+    contents: tuple[int, ...] = ()  # their features, as numbers
 
 
 def read_log(path: str | Path, **roles: Any) -> Log:
@@ -76,7 +86,7 @@ def read_columns(path: str | Path) -> dict[str, Column]:
     if clash:
         raise PodiumError(f"{path.name}: a feature is called {clash!r}", hint="put it into a namespace: |User " + clash)
     labels, lists, header = name_actions(
-        [Listed(f"{path.name}: line {d.line}", d.action, d.size, d.items) for d in decisions]
+        [Listed(f"{path.name}: line {d.line}", d.action, d.size, d.items, d.contents) for d in decisions]
     )
     columns["action"] = to_array(labels)
     if lists is not None:
@@ -186,6 +196,7 @@ def read_dsjson(path: Path) -> Iterator[Decision]:
 
 
 def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
+    refuse_other_kinds(event, place)
     try:
         cost = float(event["_label_cost"])
         listed = [int(a) for a in event.get("a") or []]
@@ -197,10 +208,20 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
         raise PodiumError(f"{place} has no {error}", hint="join the outcomes with the decisions first.") from error
     except (TypeError, ValueError) as error:
         raise PodiumError(f"{place} holds what is no number: {error}", hint="see the dsjson format.") from error
+    if "_labelIndex" in event and event.get("_label_Action", action) != action:
+        raise PodiumError(
+            f"{place}: '_label_Action' is {show_value(event['_label_Action'])}, and '_labelIndex' is {action - 1}",
+            hint="actions are counted from 1 in '_label_Action' and 'a', and from 0 in '_labelIndex'.",
+        )
     if len(listed) != len(probabilities):
         raise PodiumError(
             f"{place} lists {count(len(listed), 'action')} in 'a' and {len(probabilities)} probabilities in 'p'",
             hint="'p' holds one probability for each action of 'a'.",
+        )
+    if probabilities and abs(sum(probabilities) - 1) > AGREE:
+        raise PodiumError(
+            f"{place}: the probabilities in 'p' add up to {sum(probabilities):.10g}, and must to 1",
+            hint="'p' holds one probability for each action of 'a', with all of its digits.",
         )
     features = event.get("c") or {}
     if not isinstance(features, dict):
@@ -209,11 +230,16 @@ def dsjson_decision(event: dict[str, Any], number: int, place: str) -> Decision:
             hint='write the context as "c": {"User": {"age": 41}}.',
         )
     context = {k: v for k, v in features.items() if not k.startswith("_")}
-    stamp, multi = event.get("Timestamp"), features.get("_multi") or ()
+    stamp, multi = event.get("Timestamp"), features.get("_multi") or []
+    if not isinstance(multi, list):
+        raise PodiumError(
+            f"{place}: '_multi' must be a list of actions; it is {show_value(multi)}",
+            hint='write the actions as "_multi": [{"_tag": "x", ...}, {"_tag": "y", ...}].',
+        )
     return Decision(
         number, action, cost, probability, dict(flat(context)),
         dict(zip(listed, probabilities, strict=True)), None if stamp is None else str(stamp),
-        tuple(map(item_of, multi)), len(multi) or len(listed),
+        tuple(map(item_of, multi)), len(multi) or len(listed), tuple(hash(repr(entry)) for entry in multi),
     )  # fmt: skip
 
 
@@ -280,7 +306,8 @@ def adf_decision(block: list[Line]) -> Iterator[Decision]:
         )
     for action, decision in chosen:  # a decision without a label has no outcome yet
         items = tuple(tag_of(line.text.partition("|")[0], dict(text_features(line))) for line in block)
-        yield replace(decision, action=action, features=shared, items=items, size=len(block))
+        contents = tuple(hash(line.text.partition("|")[2].strip()) for line in block)
+        yield replace(decision, action=action, features=shared, items=items, size=len(block), contents=contents)
 
 
 def labelled(line: Line) -> Decision | None:

@@ -27,6 +27,7 @@ class Listed:
     taken: int
     size: int  # 0: unknown
     items: tuple[Any, ...]  # None for an action without tag or id
+    features: tuple[int, ...] = ()  # of its actions, as numbers that differ where these do
 
 
 def item_of(entry: Any) -> Any:
@@ -56,7 +57,7 @@ def tag_of(head: str, features: Mapping[str, Any]) -> Any:
 def name_actions(lists: Sequence[Listed]) -> tuple[list[Any], list[tuple[Any, ...]] | None, str]:
     """The action of each decision, the actions that it lists in their order, and the header of that column.
 
-    The lists are None where actions are named by their place and all lists are equally long.
+    The lists are None where actions are named by their place, and every place has the same features in all lists.
     """
     named = [bool(x.items) and all(item is not None for item in x.items) for x in lists]
     if any(named):
@@ -69,21 +70,44 @@ def name_actions(lists: Sequence[Listed]) -> tuple[list[Any], list[tuple[Any, ..
             refuse_twice(x, names)
         return [names[x.taken - 1] for x, names in zip(lists, items, strict=True)], items, "eligible"
     taken = [x.taken for x in lists]
-    if len({x.size for x in lists}) == 1:
+    for x in lists:
+        if x.size or x.taken < 1:
+            refuse_beyond(x, x.size)
+    if len({(x.size, x.features) for x in lists}) == 1:
         return taken, None, ""
     return taken, [tuple(range(1, max(x.size, x.taken) + 1)) for x in lists], "slots"
 
 
 def refuse_twice(listed: Listed, names: tuple[Any, ...]) -> None:
     """Refuse a list that names an action twice, or whose action is not in it."""
-    if not 0 < listed.taken <= len(names):
-        raise PodiumError(
-            f"{listed.place}: the action {listed.taken} is not among the {count(len(names), 'action')} of its list",
-            hint="actions are counted from 1 in '_label_Action' and 'a', and from 0 in '_labelIndex'.",
-        )
+    refuse_beyond(listed, len(names))
     for i, name in enumerate(names):
         if name in names[:i]:
             raise PodiumError(f"{listed.place} lists the action {show_value(name)} twice", hint=ID_HINT)
+
+
+def refuse_beyond(listed: Listed, size: int) -> None:
+    """Refuse an action that is not in its list."""
+    if not 0 < listed.taken <= size:
+        raise PodiumError(
+            f"{listed.place}: the action {listed.taken} is not among the {count(size, 'action')} of its list",
+            hint="actions are counted from 1 in '_label_Action' and 'a', and from 0 in '_labelIndex'.",
+        )
+
+
+def refuse_other_kinds(event: dict[str, Any], place: str) -> None:
+    """Refuse decisions with several slots, and those whose actions are numbers on a scale."""
+    context = event.get("c")
+    if "_outcomes" in event or (isinstance(context, dict) and "_slots" in context):
+        raise PodiumError(
+            f"{place} fills several slots (ccb or slates), and podium compares decisions for one action",
+            hint="write one decision per slot, with its own '_label_cost', '_label_probability' and '_labelIndex'.",
+        )
+    if "_label_ca" in event:
+        raise PodiumError(
+            f"{place} has a continuous action ('_label_ca')",
+            hint="write actions, costs and densities as columns, and use podium.continuous (--continuous).",
+        )
 
 
 def list_column(lists: Sequence[tuple[Any, ...]]) -> Column:

@@ -73,9 +73,7 @@ def question_of(options: argparse.Namespace) -> Question:
         actions=len(split(options.actions)) if options.actions is not None else 0,
         sample_rows=options.sample_rows,
         at_once=getattr(options, "normalize", "rows") == "states",
-        whole=bool(options.logged_by or options.eligible)
-        or behavior.partition(":")[0] == "estimate"
-        or any(map(is_recipe, specs)),
+        whole=bool(options.logged_by) or behavior.partition(":")[0] == "estimate" or any(map(is_recipe, specs)),
         behavior=is_asked(behavior) or bool(options.logged_by),
     )
 

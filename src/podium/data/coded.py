@@ -48,6 +48,11 @@ class CodedRows:
         """How many actions were possible in a row, on average."""
         return float(self.n_actions) if self.eligible is None else float(self.choices.mean())
 
+    @property
+    def choice_range(self) -> tuple[int, int]:
+        """The least and the largest number of actions that were possible in a row."""
+        return int(self.choices.min()), int(self.choices.max())
+
     @cached_property
     def state_codes(self) -> Codes:
         """(N,) which distinct state each row is in, 0..S-1 in sorted order."""

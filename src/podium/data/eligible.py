@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,9 @@ def eligible_headers(columns: Mapping[str, Any], name: str | None) -> tuple[str,
 
 
 def holds_lists(column: Any) -> bool:
-    """Whether the cells of a column in memory are lists."""
+    """Whether the cells of a column are lists; of one behind an engine, its kind is given."""
     if not isinstance(column, np.ndarray):
-        return False
+        return bool(column == "other")
     return column.ndim == 2 or (column.dtype == object and len(column) > 0 and isinstance(column[0], list | np.ndarray))
 
 
@@ -68,52 +69,79 @@ def is_gap(value: Any) -> bool:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class PartOf:
+    """Eligible actions of some rows of a log, to be read as in the whole of it."""
+
+    given: Any
+    space: tuple[Any, ...]  # that labels are matched with
+    separator: str
+
+
 def eligible_fields(log: Any, named: bool) -> dict[str, Any]:
     """The fields of a log that its eligible actions set, checked; `named`: the action space was given.
 
     The log's actions are coded already. Without a given action space, actions that are only eligible join it.
     """
     what = log.column("eligible")
-    labels, cells, shown = read_cells(log.eligible, log, what)
+    labels, cells, shown = read_cells(log.eligible, log.action_space, len(log), what)
     if len(cells) != len(log):
         raise PodiumError(
             f"{what} has {count(len(cells), 'row')}; {log.column('reward')} has {len(log):,}",
             hint="every column describes the same rows, in the same order.",
         )
-    new = [x for x in labels if x not in set(log.action_space)]
-    strange = new if named else [x for x in new if kind_of(x) != kind_of(log.action_space[0])]
-    if strange:
-        raise PodiumError(
-            f"{what} names the action {show_value(strange[0])}, which the action space lacks",
-            hint=f"the action space is {listed(log.action_space)}; name every action that may be taken.",
-        )
-    space = tuple(sorted((*log.action_space, *new), key=sort_key)) if new else log.action_space
+    space = joined_space(labels, log.action_space, named, what)
+    matrix = over_space(labels, cells, space)
     place = {label: j for j, label in enumerate(space)}
-    matrix = np.zeros((len(log), len(space)), dtype=bool)
-    matrix[:, [place[x] for x in labels]] = cells
     codes = np.array([place[x] for x in log.action_space], dtype=np.int64)[log.action_codes]
     refuse_rows(what, "must name at least one action", ~matrix.any(axis=1), shown, LIST_HINT)
     bad = ~matrix[np.arange(len(log)), codes]
     if bad.any():
         n = int(np.argmax(bad))
         possible = listed([x for x, yes in zip(space, matrix[n], strict=True) if yes])
-        hint = f"row {n + 1} lists {possible}; correct the action or {what}."
+        hint = f"that row lists {possible}; correct the action or {what}."
+        if any(sign in str(log.actions[n]) for sign in SEPARATORS):
+            hint += " Where names hold | ; or , write lists as JSON."
         refuse_rows(log.column("action"), "must be eligible in its row", bad, log.actions, hint)
     return {"eligible": matrix, "action_space": space, "action_codes": codes}
 
 
-def read_cells(given: Any, log: Any, what: str) -> tuple[tuple[Any, ...], Mask, Any]:
-    """Labels, truth values (N, labels), and the cells as messages show them."""
-    space = log.action_space
+def joined_space(labels: Iterable[Any], space: tuple[Any, ...], named: bool, what: str) -> tuple[Any, ...]:
+    """The action space with those that are only eligible; refused where it was given, or they are of another kind."""
+    known = set(space)
+    new = [x for x in labels if x not in known]
+    strange = new if named else [x for x in new if kind_of(x) != kind_of(space[0])]
+    if strange:
+        raise PodiumError(
+            f"{what} names the action {show_value(min(strange, key=sort_key))}, which the action space lacks",
+            hint=f"the action space is {listed(space)}; name every action that may be taken.",
+        )
+    return tuple(sorted((*space, *new), key=sort_key)) if new else space
+
+
+def over_space(labels: Sequence[Any], cells: Mask, space: Sequence[Any]) -> Mask:
+    """(N, A) truth values of labels over an action space that holds them."""
+    place = {label: j for j, label in enumerate(space)}
+    matrix = np.zeros((len(cells), len(space)), dtype=bool)
+    matrix[:, [place[x] for x in labels]] = cells
+    return matrix
+
+
+def read_cells(
+    given: Any, space: tuple[Any, ...], size: int, what: str, separator: str = ""
+) -> tuple[tuple[Any, ...], Mask, Any]:
+    """Labels, truth values (N, labels), and the cells as messages show them; `size`: the rows of the log."""
+    if isinstance(given, PartOf):
+        return read_cells(given.given, given.space, size, what, given.separator)
     if isinstance(given, Mapping):
         columns = {match(label, space): truths(column, f"{what[:-1]}:{label}'") for label, column in given.items()}
-        odd = [label for label, column in columns.items() if len(column) != len(log)]
+        odd = [label for label, column in columns.items() if len(column) != size]
         if odd:
             raise PodiumError(
-                f"{what[:-1]}:{odd[0]}' has {count(len(columns[odd[0]]), 'row')}; the log has {len(log):,}",
+                f"{what[:-1]}:{odd[0]}' has {count(len(columns[odd[0]]), 'row')}; the log has {size:,}",
                 hint="every column describes the same rows, in the same order.",
             )
-        cells = np.column_stack([*columns.values()]) if columns else np.zeros((len(log), 0), dtype=bool)
+        cells = np.column_stack([*columns.values()]) if columns else np.zeros((size, 0), dtype=bool)
         return tuple(columns), cells, np.full(len(cells), None)
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "biuf":
         if given.shape[1] != len(space):
@@ -127,8 +155,8 @@ def read_cells(given: Any, log: Any, what: str) -> tuple[tuple[Any, ...], Mask, 
         raise PodiumError(f"{what} must hold the actions of every row; it is {show_value(given)}", hint=LIST_HINT)
     rows = list(given.tolist() if isinstance(given, np.ndarray) else given)
     if rows and all(isinstance(row, list | tuple | np.ndarray) and all_truths(row) for row in rows):
-        return read_cells(np.array([list(row) for row in rows], dtype=bool), log, what)
-    return list_cells(rows, space, what)
+        return read_cells(truth_table(rows, what), space, size, what)
+    return list_cells(rows, space, what, separator or separator_of(rows, space))
 
 
 def all_truths(row: Any) -> bool:
@@ -148,14 +176,28 @@ def truths(column: Any, what: str) -> Mask:
     return np.array([word in TRUE for word in words], dtype=bool)
 
 
-def list_cells(rows: Sequence[Any], space: Sequence[Any], what: str) -> tuple[tuple[Any, ...], Mask, Any]:
+def truth_table(rows: Sequence[Any], what: str) -> Mask:
+    """(N, A) rows of truth values, which must be equally long."""
+    sizes = np.array([len(row) for row in rows])
+    hint = "columns follow action_space; or name the eligible actions of each row."
+    refuse_rows(what, f"must have {sizes[0]} truth values in every row", sizes != sizes[0], rows, hint)
+    return np.array([list(row) for row in rows], dtype=bool)
+
+
+def list_cells(
+    rows: Sequence[Any], space: Sequence[Any], what: str, separator: str
+) -> tuple[tuple[Any, ...], Mask, Any]:
     """Cells that list labels; each distinct cell is read once."""
-    separator = separator_of(rows, space)
     known: dict[Any, tuple[Any, ...] | None] = {}
+    matched: dict[Any, Any] = {}
     keys = [row if isinstance(row, str) else cell_key(row) for row in rows]
+    logged = {str(x) for x in space}
     for key in dict.fromkeys(keys):
-        found = split_cell(key, separator) if isinstance(key, str) else key
-        known[key] = None if found is None else tuple(dict.fromkeys(match(x, space) for x in found))
+        found = split_cell(key, separator, logged) if isinstance(key, str) else key
+        for x in found or ():
+            if (type(x), x) not in matched:
+                matched[type(x), x] = match(x, space)
+        known[key] = None if found is None else tuple(dict.fromkeys(matched[type(x), x] for x in found))
     bad = [known[key] is None for key in keys]
     shown = np.empty(len(rows), dtype=object)
     shown[:] = [list(row) if isinstance(row, tuple | np.ndarray) else row for row in rows]
@@ -181,16 +223,26 @@ def cell_key(cell: Any) -> tuple[Any, ...] | None:
 
 def separator_of(rows: Sequence[Any], space: Sequence[Any]) -> str:
     """What separates labels in texts that are no JSON: the first of | ; , that a cell holds which is no action."""
+    return first_sign(signs_in(rows, space))
+
+
+def signs_in(rows: Iterable[Any], space: Sequence[Any]) -> Codes:
+    """(3,) in how many distinct texts, which are no JSON and no action, each separator stands."""
     logged = {str(x) for x in space}
     texts = [x for x in dict.fromkeys(r for r in rows if isinstance(r, str)) if x[:1] != "[" and x not in logged]
-    return next((s for s in SEPARATORS if any(s in x for x in texts)), SEPARATORS[0])
+    return np.array([sum(s in x for x in texts) for s in SEPARATORS], dtype=np.int64)
 
 
-def split_cell(text: str, separator: str) -> tuple[Any, ...] | None:
-    """The labels in a text; None where it cannot be read."""
+def first_sign(counts: Codes) -> str:
+    return SEPARATORS[int(np.argmax(counts > 0))]
+
+
+def split_cell(text: str, separator: str, logged: Container[str] = ()) -> tuple[Any, ...] | None:
+    """The labels in a text, which is one label where it names an action; None where it cannot be read."""
     text = text.strip()
     if not text.startswith("["):
-        return tuple(x.strip() for x in text.split(separator) if x.strip())
+        parts = [text] if text in logged else text.split(separator)
+        return tuple(x.strip() for x in parts if x.strip())
     for read in (json.loads, ast.literal_eval):  # a frame writes lists as Python does
         try:
             found = read(text)

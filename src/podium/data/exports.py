@@ -21,7 +21,7 @@ from podium.data.conversions import MISSING, REWARD_HINT, Conversion, Problem, s
 from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, count
 from podium.data.facts import Fact
-from podium.data.guesses import Facts, group, guess, look
+from podium.data.guesses import Facts, group, guess, look, offers_in
 from podium.data.log import TEXT_HINT, Log
 from podium.data.nested import members_of, refuse_ragged
 from podium.data.owned import own_columns
@@ -32,7 +32,7 @@ from podium.data.refusals import Refused, merged
 from podium.data.roles import ROLE_RULES, Roles, assign_roles, available
 from podium.data.tables import Table, open_table
 from podium.data.times import times_column
-from podium.data.unlikely_states import odd_state
+from podium.data.unlikely_states import LISTED, odd_state
 
 __all__ = ["Refused", "prepared_log", "read_columns", "read_log"]
 ALL_ROWS = "all rows"  # the state of a log that has no column for it
@@ -320,11 +320,12 @@ def more_problems(work: Conversion) -> list[Problem]:
 def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> Ready:
     """Refuse a file that lacks columns, with the columns that seem to be meant and whatever else is wrong."""
     known = guessed_roles(table, asked)
+    single = [h for h, column in table.columns.items() if odd_state(h, column) != LISTED]
     problems: list[Problem] = []
     for role in missing:
         name = getattr(asked, role)
         hint = available(table.columns)
-        near = get_close_matches(name, table.columns, n=1, cutoff=0.75)
+        near = get_close_matches(name, single, n=1, cutoff=0.75)
         taken = [p.settings[r] for p in problems for r in p.settings]
         found = next((h for h in [*near, *known.get(role, ())] if h not in taken), None)
         why = "" if found is None else f"; {found!r} may be meant"
@@ -336,6 +337,7 @@ def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> 
             for role in ("propensity", "time", "unit"):
                 if getattr(asked, role) is None and known.get(role) and known[role][0] not in settings.values():
                     settings[role] = known[role][0]
+            settings |= {} if asked.eligible is not None else offers_in(table.columns, settings["action"])
         then = replace(asked, **settings)
         work = conversion(table, then)
         work.run()

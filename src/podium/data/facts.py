@@ -215,8 +215,8 @@ SENTENCES: dict[str, str] = {
     "it depends on something that the state columns leave out.",
     "renormalized": "policy {policy!r} plays actions that were not eligible in {rows}; {share:.1%} of its probability "
     "was moved to the eligible actions.",
-    "actions named by slot": "the lists of actions have different lengths and no ids, so an action is only its place "
-    "in the list; give every action a tag or an id if a place can hold different items.",
+    "actions named by slot": "the lists of actions change from row to row and have no ids, so an action is only its "
+    "place in the list; give every action a tag or an id if a place can hold different items.",
     "recipes": "{policies} learned from this log: on each of {folds} folds podium judges what was learned from the "
     "other folds, with errors widened {factor:.3g} times since these share rows. The answer is about the recipe, not "
     "about one fixed model",

@@ -14,7 +14,7 @@ from podium.data.columns import Column, is_missing
 from podium.data.nested import GROUPED, lists_among
 from podium.data.notation import FAILURES, GAPS, SUCCESSES, plain_word
 from podium.data.prose import prose_length
-from podium.data.unlikely_states import FEW_ROWS, IDS, MANY_IDS, TIMES, odd_state, plain_name
+from podium.data.unlikely_states import FEW_ROWS, IDS, LISTED, MANY_IDS, TIMES, odd_state, plain_name
 from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
@@ -39,17 +39,8 @@ NAMES = {
     "unit": ("unit", "user", "user id", "userid", "person", "person id", "patient", "patient id", "customer",
              "customer id", "device", "device id", "member id", "subject", "subject id", "client id", "participant"),
 }  # fmt: skip
-WEAK = (
-    "cost",
-    "loss",
-    "sale",
-    "sales",
-    "result",
-    "rating",
-    "revenue",
-    "amount",
-    "umsatz",
-)  # rewards if nothing else is
+# Rewards if nothing else is.
+WEAK = ("cost", "loss", "sale", "sales", "result", "rating", "revenue", "amount", "umsatz")
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 COSTS = ("cost", "loss")
 
@@ -349,3 +340,12 @@ def short_name(header: str) -> str:
 def is_cost(header: str | None) -> bool:
     """Whether a reward's name says that less is better."""
     return header is not None and any(word in plain_name(header).split() for word in COSTS)
+
+
+def offers_in(columns: Mapping[str, Column], action: str) -> dict[str, str]:
+    """The settings for a column that seems to list the actions that were possible; {} where there is none."""
+    taken = [str(x) for x in columns[action]]
+    for header, column in columns.items():
+        if odd_state(header, column) == LISTED and all(x in str(c) for x, c in zip(taken, column, strict=True)):
+            return {"eligible": header, "ineligible": "renormalize"}  # an action is rarely possible everywhere
+    return {}

@@ -12,7 +12,7 @@ import numpy as np
 from podium.data.arguments import SEED, checked, choice, mapping, row_numbers, text
 from podium.data.coded import CodedRows, checked_space, refuse_rows_beyond, rows_of
 from podium.data.columns import Codes, Column, Floats, factorize, labels_column, numbers_column, plain
-from podium.data.eligible import RULES, eligible_fields, eligible_given, reordered, widened
+from podium.data.eligible import RULES, eligible_fields, reordered, widened
 from podium.data.errors import PodiumError, count, listed, refuse_rows
 from podium.data.facts import Fact
 from podium.data.frames import LazyColumns, columns_to_frame, frame_to_columns, is_frame, named_arrays, take_rows
@@ -358,8 +358,9 @@ class Log(Own, CodedRows):
         actions: Sequence[Any] = (),
         frame: Any = None,
         ineligible: str = "refuse",
+        listing: Any = None,
     ) -> Log:
-        """A log from columns whose roles are known; `frame` is what they came from."""
+        """A log from columns whose roles are known, and which came from `frame`; `listing`: see `eligible_parts`."""
         columns = own_columns(columns)
         of = {role: columns[header] for role, header in roles.names.items()}
         return cls(
@@ -375,7 +376,7 @@ class Log(Own, CodedRows):
             states_guessed=roles.guessed,
             left_out=roles.left_out,
             behavior=f"column:{roles.propensity}" if roles.full else None,
-            eligible=eligible_given(columns, roles.eligible, roles.eligible_name),
+            eligible=(listing or roles).given(columns),
             ineligible=ineligible,
         )
 

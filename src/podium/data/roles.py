@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from podium.data.arguments import Rule, checked, mapping, optional, text, texts
-from podium.data.eligible import eligible_headers
+from podium.data.eligible import eligible_given, eligible_headers
 from podium.data.errors import PodiumError, count, meant
 from podium.data.facts import Fact, fact_dict
 from podium.data.nested import grouped, members_of
@@ -45,6 +45,10 @@ class Roles:
     def some(self, *roles: str) -> list[str]:
         """The columns of those of these roles that the log has."""
         return [self.names[role] for role in roles if role in self.names]
+
+    def given(self, columns: Mapping[str, Any]) -> Any:
+        """The columns of eligible actions as `podium.Log` takes them; None where there are none."""
+        return eligible_given(columns, self.eligible, self.eligible_name)
 
     def with_unit(self, column: str) -> Roles:
         """The same with a column as the unit; it leaves the state where that was only what was left over."""
@@ -197,7 +201,8 @@ def log_figures(log: Any) -> dict[str, Any]:
 
 def eligible_figures(log: Any) -> dict[str, Any]:
     """How many actions were possible in a row."""
-    return {"least": int(log.choices.min()), "mean": log.mean_choices, "most": int(log.choices.max())}
+    least, most = log.choice_range
+    return {"least": least, "mean": log.mean_choices, "most": most}
 
 
 def describe_log(log: Any, engine: str) -> str:
@@ -213,8 +218,8 @@ def eligible_text(log: Any) -> str:
     """What a log's line says of its eligible actions."""
     if log.eligible is None:
         return ""
-    of = eligible_figures(log)
-    numbers = f"{of['least']:,}" if of["least"] == of["most"] else f"{of['least']:,} to {of['most']:,}"
+    least, most = log.choice_range
+    numbers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     return f" ({numbers} eligible in a row)"
 
 

@@ -28,6 +28,7 @@ from podium.data.unconverted import in_its_file, plain_states, refuse_gap_words,
 from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
 from podium.engines.choosing import choose_engine
+from podium.engines.offered import OFFERED, OfferedActions
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -48,11 +49,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD = 8192  # rows from which the forms of the policies are learned
+KNOWN = ("survey", "census", "latest_mean")  # what passes have told of the rows
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScannedLog:
+class ScannedLog(OfferedActions):
     """Logged interactions behind an engine; made by `podium.scan_log`.
 
     Attributes
@@ -71,9 +73,8 @@ class ScannedLog:
     ineligible: str = "refuse"
     file: str | Path | None = None  # where the rows were exported to, if that is a file
     notes: tuple[str, ...] = ()  # what was done to read the file
-    eligible: ClassVar[None] = None  # eligible actions are read into memory, see `head`
+    logged_by: str = ""
     estimated: ClassVar[None] = None  # propensities are estimated from a log in memory, never in passes
-    logged_by: ClassVar[str] = ""
 
     def __len__(self) -> int:
         return self.engine.rows()
@@ -92,23 +93,18 @@ class ScannedLog:
 
     @property
     def action_space(self) -> tuple[Any, ...]:
-        return self.actions or self.logged_actions
+        return self.actions or self.offered_actions
 
     @property
     def n_actions(self) -> int:
         return len(self.action_space)
 
     @property
-    def mean_choices(self) -> float:
-        """How many actions were possible in a row."""
-        return float(self.n_actions)
-
-    @property
     def knows(self) -> str:
         """What is known of the behaviour policy: "full", "logged" or "none"."""
         if self.known or self.roles.full or self.behavior is not None:
             return self.known or "full"
-        if self.shares is not None:
+        if self.own_behavior is not None:
             return "full"
         return "logged" if "propensity" in self.roles.names else "none"
 
@@ -147,14 +143,15 @@ class ScannedLog:
             raise PodiumError(
                 f"the action space lacks {lost[0]!r}, which was logged", hint="name every action that may be taken."
             )
-        return self.changed(actions=given)
+        twin = replace(self, actions=given)  # labels of eligible actions are matched with these
+        vars(twin).update({name: vars(self)[name] for name in KNOWN if name in vars(self)})
+        twin.check_offers()
+        return twin
 
     def changed(self, **fields: Any) -> ScannedLog:
         """The same rows in the same roles; what is known of them stays known."""
         twin = replace(self, **fields)
-        for name in ("survey", "census", "latest_mean"):
-            if name in vars(self):
-                vars(twin)[name] = vars(self)[name]
+        vars(twin).update({name: vars(self)[name] for name in (*KNOWN, *OFFERED) if name in vars(self)})
         return twin
 
     def with_behavior(self, policy: Any) -> ScannedLog:
@@ -182,7 +179,8 @@ class ScannedLog:
     @property
     def keys(self) -> Keys:
         """Which rows repeat a state and an action, and which of them is the latest."""
-        return Keys(self.roles.states, self.roles.names["action"], self.roles.names.get("time"))
+        found = Keys(self.roles.states, self.roles.names["action"], self.roles.names.get("time"))
+        return found if self.eligible is None or self.every else replace(found, sets=self.sets)
 
     @cached_property
     def survey(self) -> Survey:
@@ -220,7 +218,8 @@ class ScannedLog:
         self, reader: ArrowReader, columns: Iterable[str], function: Callable[..., T], label: str, latest: bool
     ) -> T:
         """`function` of the parts of the log, on the engine; what is wrong is told of all rows."""
-        needed = list(dict.fromkeys([*self.roles.some("action", "reward", "propensity", "unit"), *columns]))
+        own = (*self.roles.some("action", "reward", "propensity", "unit"), *self.roles.eligible)
+        needed = list(dict.fromkeys([*own, *columns]))
         work: BatchWork[T] = BatchWork(reader, function)
         found: Any = self.engine.fold(needed, work, label, self.keys if latest else None)  # type: ignore[type-var]
         if isinstance(found, Fault):
@@ -249,7 +248,7 @@ class ScannedLog:
     @property
     def shares(self) -> dict[Any, float] | None:
         """The share of every action where the propensities show that it never changes."""
-        if "propensity" not in self.roles.names:
+        if "propensity" not in self.roles.names or not self.every:
             return None
         found = self.survey
         counts = np.array([found.actions.get(label, 0) for label in self.action_space], dtype=np.int64)
@@ -261,6 +260,9 @@ class ScannedLog:
         """The behavior policy as it was given, as columns give it, or as the propensities show it; None if unknown."""
         if self.behavior is not None or self.roles.full:
             return Policy(self.roles.propensity, kind="column") if self.behavior is None else self.behavior
+        if "propensity" in self.roles.names and not self.every:
+            even = self.offers.even and len(self) >= 2 * len(self.survey.actions)
+            return Policy("uniform", kind="uniform") if even else None
         shares = self.shares
         return None if shares is None else Policy(shares, kind="shares")
 
@@ -290,22 +292,24 @@ class ScannedLog:
 
     def of_batch(self, batch: pa.RecordBatch, actions: tuple[Any, ...], behavior: Any = None) -> Log:
         """Some rows as a log over an action space."""
-        return ArrowReader(Reader({}), self.roles, actions, behavior).log_of(batch)
+        return self.reader(Reader({}), actions, behavior).log_of(batch)
+
+    def reader(
+        self, policies: Reader, actions: tuple[Any, ...], behavior: Any = None, units: Sequence[Any] | None = None
+    ) -> ArrowReader:
+        """What reads the batches of this log."""
+        return ArrowReader(policies, self.roles, actions, behavior, units, self.eligible, self.ineligible)
 
     def head(self, columns: Iterable[str]) -> pa.RecordBatch:
-        if self.roles.eligible:
-            raise PodiumError(
-                "eligible actions are read into memory, and this log is read in passes",
-                hint="use engine='memory' (--engine memory), or a log of up to 20,000 rows.",
-            )
-        return self.engine.head(list(dict.fromkeys([*self.roles.columns, *columns])), HEAD)
+        return self.engine.head(list(dict.fromkeys([*self.roles.columns, *self.roles.eligible, *columns])), HEAD)
 
     def refuse(self, reader: ArrowReader | None, columns: Sequence[str] = ()) -> None:
         """Say what is wrong with the rows, as `podium.Log` and the policies say it; nothing if nothing is."""
         look = partial(
-            batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader
-        )
-        needed = list(dict.fromkeys([*self.roles.columns, *columns]))
+            batch_trouble, as_memory=self.engine.as_memory, roles=self.roles, actions=self.actions, reader=reader,
+            listing=vars(self).get("eligible"),
+        )  # fmt: skip
+        needed = list(dict.fromkeys([*self.roles.columns, *self.roles.eligible, *columns]))
         with in_its_file(self.file):
             self.engine.fold(needed, EachBatch(look, Trouble()), "looking for the rows at fault").tell()
 

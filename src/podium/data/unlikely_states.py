@@ -1,4 +1,4 @@
-"""Columns that are not taken as state unless they are named: ids and dates.
+"""Columns that are not taken as state unless they are named: ids, dates and lists of actions.
 
 The first rows decide, so that the answer is the same wherever the rows are.
 """
@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 
 from podium.data.columns import Column
+from podium.data.eligible import SEPARATORS
 from podium.data.notation import looks_like_date
 
 TIMES = ("time", "timestamp", "date", "datetime", "day", "created at", "logged at", "ts")
 IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "session id", "unnamed: 0", "")
+OFFERS = ("eligible", "available", "allowed", "possible", "candidates", "slate", "offered", "shown", "options",
+          "choices", "arms", "actions", "action set", "eligible actions", "available actions",
+          "candidate actions")  # fmt: skip
+LISTED = "lists of actions, which --eligible reads"
 HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
 EXCEL_DAYS = (20_000, 80_000)  # dates from 1954 to 2119 as Excel counts days
 MOMENTS = {"time", "timestamp", "ts", "epoch", "ms", "at", "utc", "created", "date", "datetime"}  # words of names
@@ -33,7 +38,7 @@ def plain_name(header: str) -> str:
 
 
 def odd_state(header: str, column: Column) -> str | None:
-    """Why a column is not taken as state without being named: it holds ids or dates. None if it is.
+    """Why a column is not taken as state without being named: ids, dates or lists of actions. None if it is.
 
     The first rows decide, so that the answer is the same wherever the rows are.
     """
@@ -59,6 +64,8 @@ def odd_state(header: str, column: Column) -> str | None:
         some = list(dict.fromkeys(texts[:SOME]))
         if all(map(looks_like_date, some)):
             return "dates"
+        if plain_name(header) in OFFERS and any(text[:1] == "[" or {*text} & {*SEPARATORS} for text in some):
+            return LISTED
         if len(some) > 1 and all(map(UNIQUE_NAME.fullmatch, some)):
             return "ids"
         if len(some) == len(texts[:SOME]) >= MANY_IDS and all(map(NUMBERED.fullmatch, some)):

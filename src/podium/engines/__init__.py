@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from podium.data.columns import Codes, Column
+from podium.data.eligible_parts import Sets
 from podium.data.errors import PodiumError
 from podium.data.read import refuse_zero_bytes
 
@@ -38,13 +39,19 @@ Work = Callable[[Iterator["pa.RecordBatch"]], P]
 class Keys:
     """Which rows are duplicates of each other, and which of them is the latest.
 
-    Rows with the same state and action are duplicates. The latest is the last one by time, and by row number where
-    times are equal or there is no column for them.
+    Rows with the same state and action are duplicates, if the same actions were eligible. The latest is the last one by
+    time, and by row number where times are equal or there is no column for them.
     """
 
     states: tuple[str, ...]
     action: str
     time: str | None = None
+    sets: Sets | None = None  # where eligible actions change from row to row
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The columns that tell which actions were eligible."""
+        return () if self.sets is None else self.sets.listing.headers
 
 
 @dataclass(frozen=True)

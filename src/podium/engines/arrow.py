@@ -11,6 +11,7 @@ import numpy as np
 
 from podium.data.arrays import arrow_column, decimal_floats
 from podium.data.columns import INT64, Codes, Column, Floats, boxed, plain, to_array
+from podium.data.eligible_parts import Listing
 from podium.data.errors import PodiumError
 from podium.data.frames import LazyColumns
 from podium.data.log import Log
@@ -66,6 +67,7 @@ class ArrowReader:
     actions : the action space
     behavior : the behavior policy where it does not stand in a column of propensities
     units : the units by name, or None for random groups of them
+    listing, ineligible : how eligible actions are read, where the log has them, and the rule for other actions
     """
 
     reader: Reader
@@ -73,6 +75,8 @@ class ArrowReader:
     actions: tuple[Any, ...]
     behavior: Policy | None = None
     units: Sequence[Any] | None = None
+    listing: Listing | None = None
+    ineligible: str = "refuse"
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
         size = part_rows(len(self.actions), len(self.reader.policies))
@@ -108,6 +112,9 @@ class ArrowReader:
             state_columns=states,
             action_codes=codes,
         )
+        if self.listing is not None:
+            possible = self.listing.mask(columns, self.actions)
+            log._set(eligible=possible, ineligible=self.ineligible, names={**names, "eligible": self.listing.name})
         if self.behavior is None:
             return log
         log = log.with_behavior(on_rows(self.behavior, batch.column(ROW).to_numpy(zero_copy_only=False)))

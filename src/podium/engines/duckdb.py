@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from podium.data.arrays import no_text, odd_kinds
 from podium.data.columns import Column
 from podium.data.connections import connect, first_line, is_interrupt, name_of, quoted
+from podium.data.eligible_parts import Sets
 from podium.data.errors import PodiumError, needs, show_value
 from podium.data.paths import changed_file
 from podium.data.progress import Progress, no_progress, watch_share
@@ -24,7 +25,7 @@ from podium.data.read import QUOTE_HINT, SAVE_HINT, check_text
 from podium.data.scratch import Scratch
 from podium.engines import LATEST, ROW, Census, Keys, P, Work, check_headers
 from podium.engines.arrow import memory_columns, one_batch
-from podium.engines.duplicates import Duplicates
+from podium.engines.duplicates import Duplicates, set_sql
 from podium.engines.parts import ROWS
 from podium.engines.sources import DuckSource
 
@@ -121,6 +122,7 @@ class DuckEngine:
             self.relation = self.as_memory_reads(self.opened.open())
         self.size, self.mixed = self.opened.size, self.opened.mixed
         self.marks: dict[Keys, pa.BooleanArray] = {}
+        self.functions: dict[Sets, str] = {}  # of DuckDB, that number the sets of eligible actions
 
     def explained(self) -> DuckErrors:
         return DuckErrors(self)
@@ -229,7 +231,8 @@ class DuckEngine:
 
     def duplicates(self, columns: int) -> Duplicates:
         self.allow(columns)
-        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched, self.check_count)
+        sets = partial(set_sql, self.connection, self.schema, self.functions)
+        return Duplicates(self.connection, self.relation, self.schema, self.size, self.watched, self.check_count, sets)
 
     def as_memory(self, batch: pa.RecordBatch) -> dict[str, Column]:
         return memory_columns(self.mixed, batch)

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.data.arrays import arrow_column
 from podium.data.connections import name_of
+from podium.data.eligible_parts import Sets
 from podium.engines import ROW, Census, Keys
 from podium.engines.parts import ROWS
 
@@ -40,6 +43,7 @@ class Duplicates:
     size : how many rows there are
     watched : shows the progress of a query under a label
     check_count : refuses a number of rows that is not the one it should be
+    set_of : SQL for the eligible actions of a row as a number, where they change from row to row
     """
 
     connection: Any
@@ -48,6 +52,7 @@ class Duplicates:
     size: int
     watched: Callable[[str], AbstractContextManager[None]]
     check_count: Callable[[int, int], None]
+    set_of: Callable[[Sets], str]
 
     def count(self, keys: Keys, marks: pa.BooleanArray) -> Census:
         """How many states there are, and how many have one row."""
@@ -76,7 +81,8 @@ class Duplicates:
     def mark(self, keys: Keys, pick: str) -> NDArray[np.uint8]:
         """One bit per row: whether it is the one that an aggregate picks of its state and action."""
         bits = np.zeros(self.size // 8 + 1, dtype=np.uint8)
-        groups = ", ".join(map(name_of, (*keys.states, keys.action)))
+        sets = [] if keys.sets is None else [self.set_of(keys.sets)]
+        groups = ", ".join([*map(name_of, (*keys.states, keys.action)), *sets])
         with self.connection.sql(f"SELECT {pick} FROM {self.relation} GROUP BY {groups}").arrow(ROWS) as reader:
             for batch in reader:
                 rows = batch.column(0).to_numpy()
@@ -114,6 +120,25 @@ class Duplicates:
 def last_of(value: str) -> str:
     """SQL for the last row by any value, then by row number."""
     return f"arg_max({NUMBER}, ({value}, {NUMBER}))"
+
+
+def set_sql(connection: Any, kinds: Mapping[str, str], functions: dict[Sets, str], sets: Sets) -> str:
+    """SQL for the number of a row's set of eligible actions, by a function that DuckDB learns once."""
+    import pyarrow as pa
+
+    headers = sets.listing.headers
+
+    def numbers(*columns: Any) -> Any:
+        return pa.array(sets.numbers({h: arrow_column(c) for h, c in zip(headers, columns, strict=True)}))
+
+    names = [Parameter(f"c{i}", Parameter.POSITIONAL_ONLY) for i in range(len(headers))]
+    numbers.__signature__ = Signature(names)  # type: ignore[attr-defined]  # DuckDB counts them
+    if sets not in functions:
+        functions[sets] = f"podium_sets_{len(functions)}"
+        connection.create_function(
+            functions[sets], numbers, [kinds[h] for h in headers], "BIGINT", type="arrow", null_handling="special"
+        )
+    return f"{functions[sets]}({', '.join(map(name_of, headers))})"
 
 
 def nanoseconds(time: str) -> str:

@@ -341,7 +341,7 @@ def open_memory(
     with source.told_of_all():
         resolved = reader.policies_on(drawn, sample)
     warnings += spec_warnings(named_policies(log, given), log.columns)
-    said = (*doubts, *warnings, *noticed(resolved, sample))
+    said = (*doubts, *warnings, *noticed(resolved, sample, drawn=True))
     groups = 0 if log.units is None else unit_codes(log)[1]
     return Rows(log, sample, PolicySet(resolved.policies, said), source, groups, drawn)
 
@@ -379,9 +379,9 @@ def open_scanned(
         space, warnings = widen(log.action_space, everyone, late, lambda space: log.of_batch(first, space, own))
         known = log.of_batch(first, space, own).knows
     except BadRows:  # told of all rows, not of the first ones alone
-        log.refuse(ArrowReader(Reader(prepared), roles, log.action_space, own), sorted(columns))
+        log.refuse(log.reader(Reader(prepared), log.action_space, own), sorted(columns))
         raise
-    reader = ArrowReader(Reader(prepared), roles, space, own, log.unit_names)
+    reader = log.reader(Reader(prepared), space, own, log.unit_names)
     log = log.changed(actions=space, known=known)
     drawn = log.draw(size, seed)
     try:
@@ -390,7 +390,8 @@ def open_scanned(
     except (BadRows, NewActions):
         log.refuse(reader, needed)
         raise
+    log = log.changed(logged_by=sample.logged_by)
     warnings += spec_warnings(named_policies(log, given), log.columns)
-    said = (*warnings, *noticed(resolved, sample))
+    said = (*warnings, *noticed(resolved, sample, drawn=True))
     groups = 0 if "unit" not in roles.names else UNITS if log.unit_names is None else len(log.unit_names)
     return Rows(log, sample, PolicySet(resolved.policies, said), ScannedRows(log, reader, needed), groups, drawn)

@@ -40,6 +40,7 @@ from podium.engines.parts import ROWS
 from podium.engines.sources import parquet_schema
 from podium.engines.spark_errors import explained
 from podium.engines.spark_files import SparkFiles, as_texts, names_in, spark_files
+from podium.engines.spark_sets import SET, with_sets
 from podium.engines.spark_tasks import Tasks
 from podium.engines.texts import cell_counts, column_kinds, flattened, mixed_columns
 from podium.engines.workers import PART, PLACE, check_shipped, run_part, run_stretch
@@ -314,7 +315,10 @@ class SparkEngine:
             groups = {f"g{i}": F.col(quoted(c)) for i, c in enumerate((*keys.states, keys.action))}
             times = {f"t{i}": c for i, c in enumerate(self.time_keys(keys.time))}
             order = {**times, "row": F.col(quoted(ROW))}
-            rows = self.frame.select(*(c.alias(name) for name, c in {**groups, **order}.items()))
+            cells = {f"e{i}": F.col(quoted(c)) for i, c in enumerate(keys.listed)}
+            rows = self.frame.select(*(c.alias(name) for name, c in {**groups, **order, **cells}.items()))
+            if keys.sets is not None:
+                rows, groups = with_sets(rows, keys.sets, [*cells]), {**groups, SET: F.col(SET)}
             last = rows.groupBy(*groups).agg(F.max(F.struct(*order)).alias("last"))
             self.latest_rows[keys] = last.select(F.col("last.row").alias(ROW)).persist()
         return self.latest_rows[keys]

@@ -13,12 +13,14 @@ import numpy as np
 
 from podium.data.arrays import odd_values, refuse_odd
 from podium.data.columns import Codes, Column, Floats, plain
+from podium.data.eligible import signs_in
+from podium.data.eligible_parts import Listing, Offers
 from podium.data.errors import PodiumError
 from podium.data.log import LARGEST, Log
 from podium.data.probabilities import AGREE, SMALLEST
 from podium.data.roles import Roles
 from podium.engines import LATEST, ROW, P
-from podium.engines.arrow import ArrowReader, labels_of, numbers, numbers_of
+from podium.engines.arrow import ArrowReader, column_of, labels_of, numbers, numbers_of
 from podium.engines.parts import UNITS
 from podium.engines.sample import bin_counts, unit_bins
 from podium.estimates.moments import Moments
@@ -142,6 +144,18 @@ def is_strange(column: pa.Array) -> bool:
     return bool(pa.types.is_null(kind))
 
 
+def count_signs(batch: pa.RecordBatch, listing: Listing) -> Codes:
+    """How often each separator stands in the texts that list eligible actions."""
+    return signs_in(batch.column(listing.name).unique().to_pylist(), listing.space)
+
+
+def look_at_offers(batch: pa.RecordBatch, listing: Listing, roles: Roles) -> Offers:
+    """The eligible actions of a batch."""
+    columns = {h: column_of(batch, h) for h in listing.headers}
+    p = [numbers_of(batch, h) for h in roles.some("propensity")]
+    return Offers.of(listing, columns, labels_of(batch.column(roles.names["action"])), p[0] if p else None)
+
+
 def latest_rewards(batch: pa.RecordBatch, reward: str) -> Moments:
     """The rewards of the latest row of each state and action."""
     values = numbers_of(batch, reward)
@@ -165,14 +179,18 @@ def batch_trouble(
     roles: Roles,
     actions: tuple[Any, ...],
     reader: ArrowReader | None,
+    listing: Listing | None = None,
 ) -> Trouble:
     """What is wrong with the rows of a batch, as a log of their own and the policies on it would say."""
-    order = [roles.names["reward"], *roles.states, *roles.some("action", "time", "unit", "propensity")]
+    order = [roles.names["reward"], *roles.states, *roles.some("action")]
+    order += [] if listing is None else [*listing.headers, listing.name]
+    order += roles.some("time", "unit", "propensity")
     rows = batch.column(ROW).to_numpy(zero_copy_only=False)
     try:
         columns = {h: c for h, c in as_memory(batch).items() if h in order}
         refuse_odd(odd_values(columns), roles)
-        Log.in_roles(columns, replace(roles, full=False), actions)
+        plain_roles = replace(roles, full=False, eligible=() if listing is None else listing.headers)
+        Log.in_roles(columns, plain_roles, actions, listing=listing)
         if reader is None:
             return Trouble()
         log = reader.log_of(batch)

@@ -231,14 +231,15 @@ def align(name: str, draft: Draft, log: Log) -> PolicyRows:
     return PolicyRows(name, draft.kind, logged, matrix, proxy=draft.proxy, moved=moved)
 
 
-def noticed(policies: Iterable[PolicyRows], log: Log) -> list[Fact]:
-    """What to say of the policies on the rows of a log."""
+def noticed(policies: Iterable[PolicyRows], log: Log, *, drawn: bool = False) -> list[Fact]:
+    """What to say of the policies on the rows of a log; `drawn`: they are a sample of its rows."""
     facts = [Fact("actions named by slot")] if log.names.get("eligible") == "slots" else []
     for p in policies:
         if (conflict := conflicting_rows(p, log)) is not None:
             facts.append(conflict)
         if p.moved is not None and p.moved.any():
-            rows = count(int(np.count_nonzero(p.moved)), "row")
+            moved = int(np.count_nonzero(p.moved))
+            rows = f"{moved:,} of {len(log):,} rows that were looked at" if drawn else count(moved, "row")
             facts.append(Fact("renormalized", policy=p.name, rows=rows, share=float(p.moved.mean())))
     return facts
 

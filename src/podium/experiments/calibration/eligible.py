@@ -49,6 +49,20 @@ def by_state(rng: np.random.Generator, x: Floats, actions: int) -> Mask:
     return np.asarray(found)
 
 
+def by_popularity(rng: np.random.Generator, x: Floats, actions: int) -> Mask:
+    """Lists of 2 to 8 items; the first items stand in most lists, the last ones in few."""
+    order = rng.gumbel(size=(len(x), actions)) - np.log1p(np.arange(actions))
+    place = np.argsort(np.argsort(-order, axis=1), axis=1)
+    return np.asarray(place < rng.integers(2, 9, size=(len(x), 1)))
+
+
+def often_one(rng: np.random.Generator, x: Floats, actions: int) -> Mask:
+    """In half of the rows a single action is possible, in the others any two or more."""
+    found = random_sets(rng, x, actions)
+    single = np.arange(actions) == rng.integers(actions, size=(len(x), 1))
+    return np.where(rng.random((len(x), 1)) < 0.5, single, found)
+
+
 @dataclass(frozen=True)
 class Family:
     """A kind of log: its sets of eligible actions, its logger, and what is known of that."""
@@ -60,6 +74,7 @@ class Family:
     knows: str = "logged"  # "full", "logged" or "none"
     effect: float = 1.0  # of actions; 0: all policies tie
     binary: bool = False
+    steps: int = 0  # features take as many values, so that states come again; 0: any number
 
 
 FAMILIES = {
@@ -72,7 +87,11 @@ FAMILIES = {
     "lists of 5 from 40 items": Family(actions=40, sets=lists_of_five),
     "yes or no": Family(binary=True),
     "no effects (ties)": Family(effect=0.0),
+    "lists by popularity": Family(actions=20, sets=by_popularity, follows=0.5),
+    "often one action": Family(sets=often_one, follows=0.5, knows="full"),
+    "states come again": Family(steps=3, knows="none"),
 }
+ASIDE = ("lists by popularity", "often one action", "states come again")  # never used in development
 
 
 def softmax(score: Floats, eligible: Mask) -> Floats:
@@ -97,6 +116,8 @@ class World:
 
     def contexts(self, rng: np.random.Generator, rows: int) -> tuple[Floats, Mask]:
         x = rng.normal(size=(rows, 2))
+        if steps := self.family.steps:
+            x = np.clip(np.round(x), -(steps // 2), steps // 2)
         return x, self.family.sets(rng, x, self.family.actions)
 
     def means(self, x: Floats) -> Floats:
