@@ -225,7 +225,9 @@ def of_the_logger(rng: Generator, k: int) -> Made:
     world = smooth_world(rng, k, 2, 30)
     liked = rng.standard_normal(30)
     behavior = np.tile(softmax(liked), (len(world.points), 1))
-    return replace(world, behavior=behavior), features_of(popularity=liked, rank=np.argsort(np.argsort(liked)) * 1.0)
+    return replace(world, behavior=behavior), features_of(
+        popularity=liked, rank=np.argsort(np.argsort(liked)).astype(np.float64)
+    )
 
 
 def useless(rng: Generator, world: World, numbers: int) -> Made:
