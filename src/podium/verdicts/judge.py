@@ -18,6 +18,7 @@ from podium.verdicts.evidence import coordinates, gather
 from podium.verdicts.gated import ALARM, Gates, gated
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.posterior import posterior
+from podium.verdicts.unseen_densities import silent_unless_seen
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
@@ -85,6 +86,8 @@ def by_terms(knows: str, policies: PolicySet, main: MethodResult, units: float, 
     weighed = main.estimator.uses_propensity and all(p.density for p in policies if p.proxy)
     if policies.proxies and not weighed:
         result = replace(result, silent=tuple(r or Fact("scores, not probabilities") for r in result.silent))
+    elif policies.proxies:
+        result = replace(result, silent=silent_unless_seen(result.silent, policies))
     if knows != "estimated" or not main.estimator.uses_propensity:
         return result
     return replace(result, notes=(*result.notes, Fact("estimate taken as known")))
