@@ -277,18 +277,14 @@ def test_equal_actions_have_the_bandwidth_1_whatever_their_mean_rounds_to() -> N
         assert log.bandwidths(None).tolist() == [1.0]
 
 
-@pytest.mark.parametrize("estimator", ["IPS", "SNIPS", "DRE", "SNDR"])
+@pytest.mark.parametrize("estimator", ["IPS", "DRE"])
 def test_actions_that_were_never_logged_are_not_claimed(estimator: str) -> None:
     """A policy beyond the range has no weights: its value is a baseline's guess, however small its error."""
     log = uniform_log()
-    try:
-        result = log.compare({"zero": 0.0, "far": 300.0}, estimator, verdicts="paired t")
-    except PodiumError as error:
-        assert estimator in ("SNIPS", "SNDR"), error  # which divide by the weights
-        return
+    result = log.compare({"zero": 0.0, "far": 300.0}, estimator, verdicts="paired t")
     pair = result.pair("zero", "far")
     assert pair.verdict == "cannot tell"
-    assert Fact("unseen densities", policy="far", mean_weight=0.0) in pair.reasons
+    assert pair.reasons == (Fact("unseen densities", policy="far", mean_weight=0.0),)
     warning = Fact("unseen densities, warning", policy="far", mean_weight=0.0)
     assert warning in result.warnings
     assert warning in log.evaluate({"far": 300.0}, "IPS").warnings
