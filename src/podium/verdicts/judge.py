@@ -36,8 +36,6 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
     if len(policies) * len(log) * log.n_actions > MOST_CELLS:
         return f"the posterior is for up to {MOST_CELLS:,} probabilities (policies x rows x actions)"
-    if log.n_actions > MOST_POINTS and log.action_features is not None:
-        return f"the posterior is for up to {MOST_POINTS:,} actions that have features"
     if log.n_actions > MOST_POINTS and coordinates(log.action_space) is not None:
         return f"the posterior is for up to {MOST_POINTS:,} actions that are numbers"
     return ""
@@ -123,6 +121,9 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
 
     gates = Gates(log, policies)
     alarm = abs(gates.t_p) > ALARM
+    features = log.action_features
+    if log.n_actions > MOST_POINTS:
+        log = log._copy(action_features=None)
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
         unit = unit_of(float(np.ptp(log.rewards)))  # rewards whose squares no float can hold are scaled
         result = posterior(gather(log, policies, unit), alarm)
@@ -131,7 +132,10 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
         notes = (Fact("no propensities"),)
     elif log.behavior is None:
         notes = (Fact("propensities at logged actions"),)
-    if (features := log.action_features) is not None:
+    if features is not None and log.action_features is None:
+        why = f"they are for up to {MOST_POINTS:,} actions, and the log has {log.n_actions:,}"
+        notes = (*notes, Fact("action features unused", columns=features.described(), why=why))
+    elif features is not None:
         code = "action features" if result.described else "action features explain nothing"
         notes = (*notes, Fact(code, columns=features.described()))
     return Judgement(
