@@ -3,8 +3,8 @@
 python -m podium.calibration.action_features --logs 20 --seed 11
 
 In the worlds of 1,000 actions the features explain most of the rewards; in those whose names begin with "useless" they
-say nothing of rewards. Choices were made on `TUNED` alone; `HELD_OUT` was fixed before its first log
-was compared. Every log is compared twice, so that both columns of the table are of the same rows and policies.
+say nothing of rewards. Choices were made on `TUNED` alone; `HELD_OUT` was fixed before its first log was compared.
+Every log is compared twice, so that both columns of the table are of the same rows and policies.
 """
 
 from __future__ import annotations
