@@ -208,6 +208,21 @@ REFUSED: dict[str, tuple[list[str], str, str]] = {
         "--actions has no meaning with --continuous",
         "see podium evaluate --help.",
     ),
+    "eligible actions": (
+        ["compare", "doses.csv", *ROLES, *TWO, "--eligible", "planned"],
+        "--eligible has no meaning with --continuous",
+        "see podium compare --help.",
+    ),
+    "action features": (
+        ["compare", "doses.csv", *ROLES, *TWO, "--action-features", "doses.csv"],
+        "--action-features has no meaning with --continuous",
+        "see podium compare --help.",
+    ),
+    "a cost": (
+        ["evaluate", "doses.csv", *ROLES, *TWO, "--cost", "1=2.5"],
+        "--cost has no meaning with --continuous",
+        "see podium evaluate --help.",
+    ),
     "episodes": (
         ["compare", "doses.csv", *ROLES, *TWO, "--episodes"],
         "--episodes and --continuous exclude each other",

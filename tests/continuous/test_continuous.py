@@ -275,3 +275,24 @@ def test_equal_actions_have_the_bandwidth_1_whatever_their_mean_rounds_to() -> N
     for rows in range(2, 40):
         log = ContinuousLog(np.zeros(rows), np.full(rows, 0.1), np.arange(rows))
         assert log.bandwidths(None).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("estimator", ["IPS", "DRE"])
+def test_actions_that_were_never_logged_are_not_claimed(estimator: str) -> None:
+    """A policy beyond the range has no weights: its value is a baseline's guess, however small its error."""
+    log = uniform_log()
+    result = log.compare({"zero": 0.0, "far": 300.0}, estimator, verdicts="paired t")
+    pair = result.pair("zero", "far")
+    assert pair.verdict == "cannot tell"
+    assert pair.reasons == (Fact("unseen densities", policy="far", mean_weight=0.0),)
+    warning = Fact("unseen densities, warning", policy="far", mean_weight=0.0)
+    assert warning in result.warnings
+    assert warning in log.evaluate({"far": 300.0}, "IPS").warnings
+
+
+def test_a_policy_at_the_edge_is_not_claimed_and_one_inside_is() -> None:
+    log = uniform_log(2000)
+    result = log.compare({"zero": 0.0, "inside": 1.0, "edge": 2.0}, "DRE", verdicts="paired t", bandwidth=0.4)
+    assert result.pair("zero", "inside").verdict == "better"
+    assert result.pair("zero", "edge").verdict == "cannot tell"
+    assert [w.code for w in result.warnings if isinstance(w, Fact)].count("unseen densities, warning") == 1

@@ -65,6 +65,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "rows: mean weight 0.812, not 1",
     ),
     "one heavy row": ({"policy": "new", "share": 0.114}, "a single row has 11% of the squared weights of 'new'"),
+    "unseen densities": (
+        {"policy": "high", "mean_weight": 0.0},
+        "The log has not seen all that 'high' does, or its densities are wrong: mean weight 0, not 1. Remedy: compare "
+        "policies that choose actions well within the range that was logged",
+    ),
     "scores, not probabilities": (
         {},
         "Scores that stand for probabilities rank policies; how sure the ranking is cannot be told from them",
@@ -420,6 +425,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {},
         "the model of the reward is asked at the actions that policies choose: with it DRE, SNDR and "
         "DirectModel aim at the policies themselves, not at the smoothed ones that IPS and SNIPS judge.",
+    ),
+    "unseen densities, warning": (
+        {"policy": "high", "mean_weight": 0.4567},
+        "the log has not seen all that 'high' does, or its densities are wrong: mean weight 0.457, not 1. Remedy: "
+        "compare policies that choose actions well within the range that was logged.",
     ),
     "new actions": (
         {"policy": "new", "actions": "'emial', 'd'", "meant": " Did you mean 'email'?"},

@@ -49,6 +49,28 @@ def test_values_differ_by_the_exact_mean_cost(logs: int) -> None:
                 assert abs(lost - cost / factor) < 1e-10
 
 
+@pytest.mark.parametrize("logs", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_known_costs_agree_on_average_with_costs_subtracted_from_rewards(logs: int) -> None:
+    """Costs of the logged actions taken off the rewards give the same values on average, with noise of their own.
+
+    The baseline is a number: the mean of the same rows would bias DRE by a share 1 / N of what it explains.
+    """
+    labels, prices = ["call", "email", "none"], np.array([0.5, 0.1, -0.2])  # a negative cost is a gain
+    costs = dict(zip(labels, prices.tolist(), strict=True))
+    gaps = []
+    for seed in range(logs):
+        log = make_log(seed, 30)
+        paid = prices[[labels.index(action) for action in log.actions]]
+        lower = podium.Log.from_columns({**log.columns, "reward": log.rewards - paid})
+        known = podium.evaluate(log, POLICIES, ["IPS", "DRE"], 0.4, cost=costs).values
+        subtracted = podium.evaluate(lower, POLICIES, ["IPS", "DRE"], 0.4).values
+        gaps.append([subtracted[name]["IPS"] - known[name]["IPS"] for name in ("call", "email")])  # type: ignore[operator]
+        gaps[-1] += [subtracted[name]["DRE"] - known[name]["DRE"] for name in ("call", "email")]  # type: ignore[operator]
+    error = np.std(gaps, axis=0, ddof=1) / np.sqrt(logs)
+    assert (error > 0).all()  # subtraction estimates what is known
+    assert (np.abs(np.mean(gaps, axis=0)) < 4 * error).all()
+
+
 def test_a_plain_loop_gives_the_same_costs_row_by_row() -> None:
     rng = np.random.default_rng(1)
     prices = {f"price:{a}": rng.random(60) for a in ("call", "email", "none")}
@@ -175,6 +197,14 @@ def test_what_is_refused() -> None:
     )
     assert fails(lambda: podium.compare(log, POLICIES, cost={"call": np.inf})) == (
         f"the cost of 'call' must be a finite number; it is inf\n\nHint: {hint}"
+    )
+    for text in ("1,250", "2,5", "1.250,5"):
+        assert fails(lambda text=text: podium.compare(log, POLICIES, cost=f"call={text}")) == (  # type: ignore[misc]
+            f"the cost of 'call' must be a plain number; it is {text!r}\n\n"
+            "Hint: write 1250 or 2.5: without separators, and with a point for decimals."
+        )
+    assert fails(lambda: podium.compare(log, POLICIES, cost="call=nan")) == (
+        f"cost 'call=nan' is neither ACTION=NUMBER nor column:COL\n\nHint: {hint}"
     )
     assert fails(lambda: podium.compare(log, POLICIES, cost=["call=1", "call=2"])) == (
         "the cost of 'call' is given twice\n\nHint: give every cost once."

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import podium
 from podium.data.action_features import action_features
 from podium.data.errors import PodiumError
 from podium.experiments.calibration.action_features import HELD_OUT, TUNED, WORLDS, compare_twice
 from podium.verdicts.doubly_robust import fit_surface
+from podium.verdicts.prior import normal_scores
 
 TABLE = {"a": {"price": 1.0, "brand": "x"}, "b": {"price": 2.0, "brand": "x"}, "c": {"price": 4.0, "brand": "y"}}
 
@@ -112,3 +114,31 @@ def test_a_learned_baseline_takes_features() -> None:
 def test_held_out_worlds_are_not_tuned_on() -> None:
     assert set(TUNED) | set(HELD_OUT) == set(WORLDS)
     assert not set(TUNED) & set(HELD_OUT)
+
+
+def test_features_of_too_many_actions_leave_the_posterior_as_it_is() -> None:
+    rng = np.random.default_rng(0)
+    labels = [f"item {i}" for i in range(4001)]
+    actions = [labels[i] for i in rng.integers(4001, size=30)]
+    log = podium.Log(rng.integers(2, size=30), actions, rng.random(30), action_space=labels)
+    policies = {"a": f"constant:{actions[0]}", "b": "uniform"}
+    features = {label: {"price": float(i)} for i, label in enumerate(labels)}
+    plain, known = (podium.compare(log, policies, action_features=f) for f in (None, features))
+    assert known.pairs == plain.pairs
+    assert known.pairs[0].path == "posterior"
+    note = "The action features (price) are not used: they are for up to 4,000 actions, and the log has 4,001"
+    assert note in known.settings.notes
+
+
+def test_orders_of_preference_are_normal_scores_among_the_eligible() -> None:
+    first = np.array([[[0.7, 0.1, 0.2, 0.0], [0.0, 1.0, 0.0, 0.0]]])
+    like = np.array([[[0.5, 0.2, 0.2, 0.1], [0.3, 0.5, -0.2, -2.0]]])
+    scores = normal_scores(first, like, None)
+    assert scores.argsort(axis=2).tolist() == [[[3, 1, 2, 0], [3, 2, 0, 1]]]  # ties by what is like the preferred one
+    assert scores.sum(axis=2) == pytest.approx(np.zeros((1, 2)), abs=1e-12)
+    assert scores[0, 0, 0] == pytest.approx(norm.ppf(3.5 / 4) / np.sqrt(2))
+    eligible = np.array([[True, True, True, False], [True, True, True, False]])
+    among = normal_scores(first, like, eligible)
+    assert (among[:, :, 3] == 0).all()
+    assert among[0, 1] == pytest.approx(np.array([0.0, norm.ppf(2.5 / 3), norm.ppf(0.5 / 3), 0.0]) / np.sqrt(2))
+    assert (normal_scores(np.full((1, 2, 4), 0.25), np.full((1, 2, 4), 0.25), None) == 0).all()

@@ -20,7 +20,8 @@ from podium.continuous.specs import FORMS
 from podium.data.errors import PodiumError
 from podium.estimates.evaluate import Estimates
 
-LISTED = ("behavior", "logged_by", "logger", "actions")  # options for actions that can be listed
+# options for actions that can be listed
+LISTED = ("behavior", "logged_by", "logger", "actions", "eligible", "action_features", "cost")
 SMOOTHING = ("kernel", "bandwidth")
 ABLE = ("compare", "evaluate")  # the commands that take such logs
 

@@ -30,6 +30,7 @@ from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.policies.drafts import Policy, call
+from podium.verdicts.unseen_densities import mean_weight_lacking
 
 METHODS = ("IPS", "SNIPS", "DRE", "SNDR")
 CHOICES = (
@@ -247,6 +248,15 @@ class ContinuousLog(Own):
             notes.append(Fact("densities known"))
         return made, chosen, notes
 
+    def unseen(self, made: Mapping[str, Policy]) -> tuple[Fact, ...]:
+        """Warnings of policies that choose actions which the log does not cover."""
+        means = {name: mean_weight_lacking(policy.ratios) for name, policy in made.items()}
+        return tuple(
+            Fact("unseen densities, warning", policy=name, mean_weight=mean)
+            for name, mean in means.items()
+            if mean is not None
+        )
+
     # --- answers -------------------------------------------------------------------------------------------------
 
     @checked(seed=SEED)
@@ -268,6 +278,7 @@ class ContinuousLog(Own):
         modelled = isinstance(known, KnownAverages) and any(m.uses_baseline and not m.is_score for m in methods)
         if modelled and any(not m.uses_baseline for m in methods):  # which do not estimate the same
             warnings = (*warnings, Fact("model at chosen actions, warning"))
+        warnings = (*self.unseen(made), *warnings)
         settings = {**estimates.settings, **self.smoothing(kernel, bandwidth), "notes": notes}
         reasons = {method: in_densities(reason) for method, reason in estimates.unavailable.items()}
         return replace(estimates, settings=settings, unavailable=reasons, warnings=warnings)
@@ -319,7 +330,8 @@ class ContinuousLog(Own):
             bandwidth=tuple(self.bandwidths(bandwidth, kernel).tolist()),
         )
         reasons = {method: in_densities(reason) for method, reason in result.unavailable.items()}
-        return replace(result, settings=settings, unavailable=reasons)
+        warnings = (*self.unseen(made), *result.warnings)
+        return replace(result, settings=settings, unavailable=reasons, warnings=warnings)
 
 
 UNKNOWN = "Without densities it is assumed that logging did not seek reward"

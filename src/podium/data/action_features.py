@@ -20,6 +20,7 @@ from podium.data.read import read_columns
 KEY = "action"
 FORMS = "a path, a frame, or a dict from each action to its features"
 FILL = "fill in the missing values, or leave the column out."
+PLAIN = "write only numbers, such as 1250 or 2.5 (no separators, a point for decimals), or only texts in it."
 SHOWN = 5  # names that a message lists
 
 
@@ -182,7 +183,7 @@ def flat(header: str, values: Any) -> list[tuple[str, Column]]:
 def cleaned(column: Column, what: str) -> Column:
     """Finite numbers as float64, or texts."""
     refuse_rows(what, "must not be missing", missing(column), column, FILL)
-    clean = labels_column(column, what, mixed_hint="write only numbers or only texts in it.")
+    clean = labels_column(column, what, mixed_hint=PLAIN)
     return clean.astype(np.float64) if clean.dtype.kind in "iufb" else boxed([str(x) for x in clean.tolist()])
 
 

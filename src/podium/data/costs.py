@@ -13,6 +13,7 @@ from podium.data.scan import ScannedLog
 from podium.data.states import states_given
 
 LARGEST = 1e100  # as for rewards
+SEPARATORS = "write 1250 or 2.5: without separators, and with a point for decimals."
 HINT = "write --cost call=2.5 for an action, or --cost column:price; in Python, cost={'call': 2.5} or 'column:price'."
 
 
@@ -56,6 +57,8 @@ def entry_of(name: str, entry: str) -> tuple[Any, float] | str:
     except ValueError:
         number = float("nan")
     if not (label and equals) or number != number:
+        if label and text.replace(",", "").replace(".", "").isdigit():
+            raise PodiumError(f"the cost of {label!r} must be a plain number; it is {text!r}", hint=SEPARATORS)
         raise PodiumError(f"{name} {entry!r} is neither ACTION=NUMBER nor column:COL", hint=HINT)
     return label, number_of(f"the cost of {label!r}", number)
 

@@ -11,6 +11,10 @@ MODEL_AIM = (
     "model of the reward is asked at the actions that policies choose: with it DRE, SNDR and DirectModel aim at the "
     "policies themselves, not at the smoothed ones that IPS and SNIPS judge"
 )
+UNSEEN = (
+    "log has not seen all that {policy!r} does, or its densities are wrong: mean weight {mean_weight:.3g}, not 1. "
+    "Remedy: compare policies that choose actions well within the range that was logged"
+)
 SENTENCES: dict[str, str] = {
     # why no claim may be made of a pair
     "logger seeks reward": "The logging policy seems to favor actions with high rewards (T_p = {t_p:.1f}), and DRE "
@@ -34,6 +38,7 @@ SENTENCES: dict[str, str] = {
     "unseen weight": "the log has not seen all that {policy!r} does, its propensities are wrong, or the policy was "
     "trained on these rows: mean weight {mean_weight:.3g}, not 1",
     "one heavy row": "a single row has {share:.0%} of the squared weights of {policy!r}",
+    "unseen densities": f"The {UNSEEN}",
     "scores, not probabilities": "Scores that stand for probabilities rank policies; how sure the ranking is cannot be "
     "told from them",
     "no spread in rows": "The logged rows give the pair no spread to judge it by",
@@ -177,6 +182,7 @@ SENTENCES: dict[str, str] = {
     "reward",
     "model at chosen actions": f"The {MODEL_AIM}",
     "model at chosen actions, warning": f"the {MODEL_AIM}.",
+    "unseen densities, warning": f"the {UNSEEN}.",
     # plans
     "logged as before": "The rows needed presume that more rows are logged as these were.",
     "pairs without plan": "Some pairs have no plan. {why}.",

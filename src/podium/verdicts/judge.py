@@ -18,6 +18,7 @@ from podium.verdicts.evidence import coordinates, gather
 from podium.verdicts.gated import ALARM, Gates, gated
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.posterior import posterior
+from podium.verdicts.unseen_densities import silent_unless_seen
 
 JUDGES = ("posterior", "gated")  # procedures that give values of their own, by which policies can be ranked
 PROCEDURES = (*JUDGES, "doubly robust", *LABELS)
@@ -35,8 +36,6 @@ def why_no_posterior(log: Log, policies: PolicySet) -> str:
         return "the posterior needs probabilities, and some policies are scores that stand for them"
     if len(policies) * len(log) * log.n_actions > MOST_CELLS:
         return f"the posterior is for up to {MOST_CELLS:,} probabilities (policies x rows x actions)"
-    if log.n_actions > MOST_POINTS and log.action_features is not None:
-        return f"the posterior is for up to {MOST_POINTS:,} actions that have features"
     if log.n_actions > MOST_POINTS and coordinates(log.action_space) is not None:
         return f"the posterior is for up to {MOST_POINTS:,} actions that are numbers"
     return ""
@@ -85,6 +84,8 @@ def by_terms(knows: str, policies: PolicySet, main: MethodResult, units: float, 
     weighed = main.estimator.uses_propensity and all(p.density for p in policies if p.proxy)
     if policies.proxies and not weighed:
         result = replace(result, silent=tuple(r or Fact("scores, not probabilities") for r in result.silent))
+    elif policies.proxies:
+        result = replace(result, silent=silent_unless_seen(result.silent, policies))
     if knows != "estimated" or not main.estimator.uses_propensity:
         return result
     return replace(result, notes=(*result.notes, Fact("estimate taken as known")))
@@ -120,6 +121,9 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
 
     gates = Gates(log, policies)
     alarm = abs(gates.t_p) > ALARM
+    features = log.action_features
+    if log.n_actions > MOST_POINTS:
+        log = log._copy(action_features=None)
     with threadpool_limits(limits=1, user_api="blas"):  # threads cost more than they give on such matrices
         unit = unit_of(float(np.ptp(log.rewards)))  # rewards whose squares no float can hold are scaled
         result = posterior(gather(log, policies, unit), alarm)
@@ -128,7 +132,10 @@ def by_posterior(log: Log, policies: PolicySet) -> Judgement:
         notes = (Fact("no propensities"),)
     elif log.behavior is None:
         notes = (Fact("propensities at logged actions"),)
-    if (features := log.action_features) is not None:
+    if features is not None and log.action_features is None:
+        why = f"they are for up to {MOST_POINTS:,} actions, and the log has {log.n_actions:,}"
+        notes = (*notes, Fact("action features unused", columns=features.described(), why=why))
+    elif features is not None:
         code = "action features" if result.described else "action features explain nothing"
         notes = (*notes, Fact(code, columns=features.described()))
     return Judgement(

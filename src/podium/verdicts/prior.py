@@ -10,8 +10,10 @@ The parts, in units of the sd of the rewards; states are standardised, D = squar
                 eligible actions of a row, and the features of other actions are 0
 
 Of the policy features, only those of the two policies of a pair enter the posterior of their difference (see `block`),
-and none enters the fit: what is said of a pair does not depend on the other policies. Where actions have features, the
-fit says how alike actions are, C, and a policy's feature is C pi_k instead: what it prefers, and what is like that.
+and none enters the fit: what is said of a pair does not depend on the other policies. Where actions have features, a
+policy's feature is its order of preference instead: the ranks of pi_k(.|s) as normal quantiles, with ties broken by
+what is like the preferred actions (C pi_k, with C as alike as the fit says that actions are). Policies may know what an
+item is worth beyond its features; the order, unlike the probabilities, shows in rows of items that they hardly play.
 
 A shared part that no two rows have in common is noise under another name, yet would drop out of every difference:
 `split` counts its variance in the cell part too, as far as rows are not alike.
@@ -29,6 +31,7 @@ from podium.data.scales import standard_columns
 from podium.verdicts.evidence import Evidence
 
 NOISE = 1e-9  # probabilities and log-odds closer than this are equal
+DIGITS = 9  # of probabilities that are ranked: fewer differ by rounding alone
 DISTINCT = 0.95  # share of distinct (s, a) from which cell and noise cannot be told apart
 
 Components = list[tuple[str, Floats]]
@@ -51,7 +54,7 @@ class Kernels:
     logged: Floats  # (K, N) the policies' probabilities of the logged actions, and of actions like them once `tied`
 
     def tied(self, theta: dict[str, float]) -> Kernels:
-        """The same with the policies spread over actions that are alike, as far as the fit says that they are."""
+        """The same with the policies' orders of preference as features, where something is known of the actions."""
         e = self.evidence
         if not e.action_kernels:
             return self
@@ -61,7 +64,8 @@ class Kernels:
                 np.eye(e.n_actions) if kernel is None else kernel
             )
         spread = e.policies @ (like / np.diag(like).mean())
-        features = np.concatenate([policy_features(spread, e.eligible), self.features[self.n_policy_features :]])
+        scores = normal_scores(e.policies, spread, e.eligible)
+        features = np.concatenate([scores, self.features[self.n_policy_features :]])
         return replace(self, features=features, logged=spread[:, np.arange(e.rows), e.actions])
 
     def cell(self, theta: dict[str, float]) -> float:
@@ -202,6 +206,28 @@ def policy_features(preferences: Floats, eligible: Mask | None) -> Floats:
         centred = np.where(eligible, preferences - mean, 0.0)
         size = np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True) / eligible.sum())
     return np.asarray(np.where(size > NOISE, centred, 0.0) / np.maximum(size, NOISE) / np.sqrt(2))
+
+
+def normal_scores(preferences: Floats, spread: Floats, eligible: Mask | None) -> Floats:
+    """(K, N, A) the ranks of what each policy prefers among the eligible actions as normal quantiles; 0 for the others.
+
+    Actions of equal probability are ranked by `spread`, the probability of what is like them. Ranks keep a policy that
+    plays one item in a thousand on the scale of the items' own levels, and read what its order is worth off every row.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    mask = np.ones(preferences.shape[1:], dtype=np.bool_) if eligible is None else eligible
+    count, actions = mask.sum(axis=1)[:, None], preferences.shape[2]
+
+    def ranks(values: Floats) -> Floats:
+        return np.asarray(rankdata(np.where(mask, values, -np.inf), axis=2))
+
+    first, then = (ranks(np.round(x / np.abs(x).max(axis=2, keepdims=True), DIGITS)) for x in (preferences, spread))
+    place = (ranks(2 * actions * first + then) - (actions - count) - 0.5) / count
+    scores = ndtri(np.where(mask, place, 0.5))
+    mean = scores.sum(axis=2, keepdims=True) / count
+    return np.asarray(np.where(mask, scores - mean, 0.0) / np.sqrt(2))
 
 
 def nearest(kernel: Floats) -> float:
