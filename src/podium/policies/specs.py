@@ -35,6 +35,14 @@ FORMS = (
 )
 WORDS = ("uniform", "logged")
 PREFIXES = ("column", "constant", "shares", "sql", "vw")
+EXAMPLES = {  # what a prefix without its rest should look like
+    "column": "column:NAME with a column of the log",
+    "constant": "constant:ACTION with an action of the log",
+    "shares": "shares:A=.4,B=.6 with actions of the log",
+    "sql": "sql:EXPRESSION over the state columns",
+    "vw": "vw:predictions.txt with the file of predictions",
+    "learned": "learned:package.module:object with the estimator or function that learns",
+}
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 TABLES = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
 
@@ -88,6 +96,8 @@ def is_spec(text: str) -> bool:
 def meant_spec(spec: str, columns: Collection[str]) -> str:
     """The beginning of a hint: the SPEC that was probably meant; nothing where none is near."""
     head, colon, rest = spec.partition(":")
+    if head in EXAMPLES:
+        return f"write {EXAMPLES[head]}. "
     near = close_to(head, (*PREFIXES, "sb3", "learned")) if rest else None
     return f"did you mean {near + colon + rest!r}? " if near else meant(spec, (*WORDS, *columns))
 
@@ -147,6 +157,8 @@ def is_model_file(spec: Any) -> bool:
 
 
 def refuse_pickle(path: Path) -> PodiumError:
+    if not path.exists():
+        return PodiumError(f"there is no file {str(path)!r}", hint="check the path of the model.")
     return PodiumError(f"{path.name} is a pickle, and reading one can run any code", hint=pickle_hint(path))
 
 
