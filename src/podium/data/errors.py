@@ -51,6 +51,10 @@ class BaselineRefused(PodiumError):
     """A baseline that a log or its policies do not allow, where others would do."""
 
 
+class Unconverted(PodiumError):
+    """Values that an engine reads as they are, and that would be converted in memory."""
+
+
 class BadRows(PodiumError):
     """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
 

@@ -28,6 +28,7 @@ from podium.data.unconverted import in_its_file, plain_states, refuse_gap_words,
 from podium.engines import ROW, Census, Engine, Keys, check_engine
 from podium.engines.arrow import ArrowReader, BatchWork, Fault, one_batch
 from podium.engines.choosing import choose_engine
+from podium.engines.fits import Question
 from podium.engines.sample import BINS, SAMPLE_ROWS, bins_to_draw, draw_rows
 from podium.engines.works import (
     EachBatch,
@@ -371,7 +372,7 @@ def scan_log(
         "eligible": eligible,
     }  # fmt: skip
     values = {"success": success, "drop_missing": drop_missing, "date_format": date_format, "sheet": sheet}
-    chosen = choose_engine(source, engine, action)
+    chosen = choose_engine(source, engine, action, Question(whole=any(x not in (None, False) for x in values.values())))
     refuse_values(values, chosen, is_frame(source))
     if chosen == "duckdb" and not (isinstance(source, str | Path) or hasattr(source, "columns")):
         raise PodiumError(

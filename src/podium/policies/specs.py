@@ -55,7 +55,12 @@ def parse_spec(spec: str, log: Log) -> Policy:
             return Policy(spec, kind="column")
         if is_member(spec) and not meant_spec(spec, ()):  # no such module: rather a misspelled SPEC
             return Policy(load_object(head, rest, "policy"))
-        hint = f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}; or name a column of the log."
+        own = (
+            f"write {EXAMPLES[head]}"
+            if head in EXAMPLES
+            else f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}"
+        )
+        hint = f"{own}; or name a column of the log."
         raise PodiumError(f"unknown policy {spec!r}", hint=hint)
     if spec in WORDS:
         return Policy(kind=spec)
@@ -96,8 +101,6 @@ def is_spec(text: str) -> bool:
 def meant_spec(spec: str, columns: Collection[str]) -> str:
     """The beginning of a hint: the SPEC that was probably meant; nothing where none is near."""
     head, colon, rest = spec.partition(":")
-    if head in EXAMPLES:
-        return f"write {EXAMPLES[head]}. "
     near = close_to(head, (*PREFIXES, "sb3", "learned")) if rest else None
     return f"did you mean {near + colon + rest!r}? " if near else meant(spec, (*WORDS, *columns))
 
