@@ -27,7 +27,7 @@ FLOW = [
     "engines.csv_lines", "engines.json_lines", "engines.sources", "engines.duplicates", "engines.duckdb",
     "engines.workers", "engines.spark", "estimates", "estimates.baselines", "estimates.estimators",
     "estimates.learned", "adapters.obp", "propensities.estimated", "propensities.nominal", "propensities.behavior",
-    "estimates.moments", "engines.works", "engines.offered", "data.unconverted", "data.scan", "data.costs",
+    "estimates.moments", "engines.works", "engines.offered", "data.unconverted", "data.scan", "data.opening", "data.costs",
     "policies.cross_fitted", "engines.rows", "engines.wider", "estimates.applied", "estimates.bootstrap",
     "verdicts.looks", "estimates.options", "estimates.terms", "estimates.results", "estimates.costs",
     "estimates.methods", "estimates.evaluate", "verdicts", "verdicts.mixture", "verdicts.judgement",

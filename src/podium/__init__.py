@@ -23,7 +23,8 @@ from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
 from podium.data.exports import read_log
 from podium.data.log import Log
-from podium.data.scan import ScannedLog, scan_log
+from podium.data.opening import scan_log
+from podium.data.scan import ScannedLog
 from podium.estimates import estimators
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.estimates.evaluate import Estimates, evaluate

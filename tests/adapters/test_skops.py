@@ -391,8 +391,9 @@ def test_pickles_are_converted_by_the_command_that_is_shown(
     model = fitted(DecisionTreeClassifier(random_state=0), STATES)
     (tmp_path / "a.pkl").write_bytes(pickle.dumps(model))
     joblib.dump(model, tmp_path / "b.joblib")
-    for name, package, opened in (("a.pkl", "pickle", "open('a.pkl', 'rb')"), ("b.joblib", "joblib", "'b.joblib'")):
-        target = name[0] + ".skops"
+    for name, package in (("a.pkl", "pickle"), ("b.joblib", "joblib")):
+        path, target = str(tmp_path / name), str(tmp_path / (name[0] + ".skops"))
+        opened = f"open('{path}', 'rb')" if package == "pickle" else f"'{path}'"
         command = f"python -c \"import {package}, skops.io; skops.io.dump({package}.load({opened}), '{target}')\""
         assert refusal(tmp_path / name, tmp_path, capsys) == (
             f"podium: {name} is a pickle, and reading one can run any code\n\n"

@@ -461,8 +461,9 @@ def test_models_that_are_refused():
         "policy 'x' must choose actions of the log; row 1 holds 0.5 (5 rows)", ACTIONS_HINT, lambda: read(Regressor())
     )
     refused(
-        "policy 'x' names the action 0, which is no action of the log",
-        "the actions are 'l', 'm', 'r'.",
+        "policy 'x' uses the action 0, which does not occur in the log",
+        "the actions are 'l', 'm', 'r'; if 0, 1, 2 stand for them, map them with podium.Policy(policy, labels=['l', "
+        "'m', 'r']).",
         lambda: read(DecisionTreeClassifier().fit(STATES[:, None], [0, 1, 2, 0, 1])),
     )
     refused(
@@ -650,7 +651,7 @@ def test_an_action_of_another_kind_is_never_a_new_action():
         lambda: read(["1st", "1st", "3", "3", "2"], numbers),
     )
     refused(
-        "policy 'x' names the action '1st', which is no action of the log",
+        "policy 'x' uses the action '1st', which does not occur in the log",
         "the actions are 1, 2, 3.",
         lambda: read({s: {"1st": 0.5, "2": 0.5} for s in range(3)}, numbers),
     )
@@ -780,7 +781,7 @@ def test_skops_models(folder: Path):
     refused(said, hint, lambda: read("own.skops"))
 
 
-@pytest.mark.parametrize("spec", ["best", "constant:", "sql:", "a b:c", "..up:object", "json:", "1x:y", ""])
+@pytest.mark.parametrize("spec", ["best", "a b:c", "..up:object", "json:", "1x:y", ""])
 def test_unknown_specs(spec: str):
     hint = (
         "a SPEC is one of column:NAME, file.csv, constant:ACTION, shares:A=.4,B=.6, uniform, logged, sql:EXPRESSION, "
@@ -788,6 +789,22 @@ def test_unknown_specs(spec: str):
         "vw:predictions.txt; or name a column of the log."
     )
     refused(f"unknown policy {spec!r}", hint, lambda: read(spec))
+
+
+@pytest.mark.parametrize(
+    ("spec", "example"),
+    [
+        ("constant", "constant:ACTION with an action of the log"),
+        ("constant:", "constant:ACTION with an action of the log"),
+        ("column:", "column:NAME with a column of the log"),
+        ("shares", "shares:A=.4,B=.6 with actions of the log"),
+        ("sql:", "sql:EXPRESSION over the state columns"),
+        ("vw:", "vw:predictions.txt with the file of predictions"),
+        ("learned:m", "learned:package.module:object with the estimator or function that learns"),
+    ],
+)
+def test_a_spec_without_its_rest_is_told_what_it_needs(spec: str, example: str):
+    refused(f"unknown policy {spec!r}", f"write {example}; or name a column of the log.", lambda: read(spec))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ functions are loaded but NumPy's and SciPy's own arithmetic and one check of sci
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -159,9 +160,7 @@ def cannot_load(path: Path, error: Exception, made_with: str) -> PodiumError:
 def pickle_hint(path: Path) -> str:
     """How to turn a pickle into a skops file, for those who trust it."""
     package = {".joblib": "joblib", ".dill": "dill"}.get(path.suffix.lower(), "pickle")
-    opened = f"'{path.name}'" if package == "joblib" else f"open('{path.name}', 'rb')"
-    target = f"'{path.stem}.skops'"
-    return (
-        "if you trust the file, convert it, and name the new one: "
-        f'python -c "import {package}, skops.io; skops.io.dump({package}.load({opened}), {target})"'
-    )
+    opened = f"{str(path)!r}" if package == "joblib" else f"open({str(path)!r}, 'rb')"
+    code = f"import {package}, skops.io; skops.io.dump({package}.load({opened}), {str(path.with_suffix('.skops'))!r})"
+    quoted = shlex.quote(code) if any(mark in code for mark in '"$`\\\\!') else f'"{code}"'
+    return f"if you trust the file, convert it, and name the new one: python -c {quoted}"

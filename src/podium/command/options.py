@@ -8,14 +8,15 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
-from podium.data.errors import PodiumError
+from podium.data.errors import PodiumError, Unconverted
 from podium.data.files import note_input
 from podium.data.log import Log
+from podium.data.opening import scan_log
 from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
-from podium.data.scan import ScannedLog, scan_log
-from podium.engines.choosing import choose_engine
+from podium.data.scan import ScannedLog
+from podium.engines.choosing import choose_engine, memory_instead
 from podium.engines.fits import Question, gives_table, is_asked
 from podium.policies.specs import FORMS, check_models, file_of, is_recipe, load_object
 from podium.propensities.loggers import Loggers
@@ -28,7 +29,19 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         raise PodiumError("the name of the log is empty", hint="name a file, a pattern or a folder.")
     check_models(specs_of(options))
     given = {"memory_limit": options.memory_limit, "temp_dir": options.temp_dir, "threads": options.threads}
-    chosen = choose_engine(options.log, options.engine, options.action, question_of(options))
+    question = question_of(options)
+    chosen = choose_engine(options.log, options.engine, options.action, question)
+    try:
+        return opened(options, chosen, given)
+    except Unconverted as refusal:
+        if options.engine != "auto":
+            raise
+        memory_instead(refusal, options.log, options.action, question)
+        return opened(options, "memory", given)
+
+
+def opened(options: argparse.Namespace, chosen: str, given: dict[str, Any]) -> Log | ScannedLog:
+    """The log, read by the chosen engine."""
     engine = {name: value for name, value in given.items() if value is not None and chosen == "duckdb"}
     if chosen == "duckdb":
         engine["progress"] = show_progress
@@ -73,7 +86,10 @@ def question_of(options: argparse.Namespace) -> Question:
         actions=len(split(options.actions)) if options.actions is not None else 0,
         sample_rows=options.sample_rows,
         at_once=getattr(options, "normalize", "rows") == "states",
-        whole=bool(options.logged_by) or behavior.partition(":")[0] == "estimate" or any(map(is_recipe, specs)),
+        whole=bool(options.logged_by)
+        or any((options.success, options.drop_missing, options.date_format, options.sheet, options.decimal))
+        or behavior.partition(":")[0] == "estimate"
+        or any(map(is_recipe, specs)),
         behavior=is_asked(behavior) or bool(options.logged_by),
     )
 

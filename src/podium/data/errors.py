@@ -51,6 +51,10 @@ class BaselineRefused(PodiumError):
     """A baseline that a log or its policies do not allow, where others would do."""
 
 
+class Unconverted(PodiumError):
+    """Values that an engine reads as they are, and that would be converted in memory."""
+
+
 class BadRows(PodiumError):
     """Rows that break a rule; of several parts of a log, what they hold in all can be told."""
 
@@ -166,8 +170,20 @@ def close_to(word: Any, known: Iterable[Any], cutoff: float = 0.7) -> str | None
     if not isinstance(word, str):
         return None
     names = {" ".join(name.split()).casefold(): name for name in known if isinstance(name, str)}
-    near = get_close_matches(" ".join(word.split()).casefold(), names, 1, cutoff)
+    asked = " ".join(word.split()).casefold()
+    near = get_close_matches(asked, names, 1, cutoff) or [name for name in names if swapped(asked, name)]
     return names[near[0]] if near else None
+
+
+def swapped(word: str, name: str) -> bool:
+    """Whether two neighboring letters of a name changed places.
+
+    >>> swapped("nwe", "new"), swapped("enw", "wen")
+    (True, False)
+    """
+    wrong = [i for i, (x, y) in enumerate(zip(word, name, strict=False)) if x != y]
+    pair = len(word) == len(name) and len(wrong) == 2 and wrong[1] == wrong[0] + 1
+    return pair and word[wrong[0]] == name[wrong[1]] and word[wrong[1]] == name[wrong[0]]
 
 
 def meant(word: Any, known: Iterable[Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.data.conversions import Conversion
-from podium.data.errors import BadRows, PodiumError, listed
+from podium.data.errors import BadRows, PodiumError, Unconverted, listed
 from podium.data.exports import without_odd_states
 from podium.data.facts import Fact
 from podium.data.notation import NAME_GAPS, is_gap
@@ -54,7 +54,7 @@ def roles_in_file(
     work.run()
     if work.notes:
         note = work.notes[0]
-        raise PodiumError(
+        raise Unconverted(
             f"the engine {engine.name} reads values as they are, and in memory podium would convert some. {note}",
             hint="use engine='memory' (--engine memory), write the values in plain form, or read the column as text "
             f"(--text {note.fields['column']}).",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from podium.data.errors import PodiumError, Unconverted
 from podium.data.frames import is_frame
 from podium.engines.fits import Question, check_file, served_by
+from podium.engines.memory import SET_HINT
 
 DATABASES = (".duckdb", ".db")
 
@@ -20,6 +22,20 @@ def choose_engine(source: Any, engine: str, action: str = "action", question: Qu
     if path is not None:
         check_file(path, action, question or Question(), chosen)
     return chosen
+
+
+def memory_instead(refusal: Unconverted, source: Any, action: str, question: Question) -> None:
+    """Make sure that a file fits into memory, where "auto" chose an engine that cannot convert its values."""
+    path = file_path(source)
+    if path is None:
+        raise refusal
+    try:
+        check_file(path, action, question, "memory")
+    except PodiumError as error:
+        raise PodiumError(
+            f"{error.message}. {refusal.message[0].upper()}{refusal.message[1:]}",
+            hint=f"write the values in plain form, such as 0 and 1. {SET_HINT}",
+        ) from error
 
 
 def file_path(source: Any) -> Path | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from podium.data.arguments import refuse_class
 from podium.data.columns import Codes, Floats, is_huge, numbers_column, to_array
-from podium.data.errors import PodiumError, shown
+from podium.data.errors import PodiumError, meant, shown
 from podium.data.log import Log
 from podium.data.owned import ask
 
@@ -64,7 +64,7 @@ def describe_baseline(spec: Any) -> str:
 def check_baseline(spec: Any) -> None:
     """Refuse what no log allows."""
     if isinstance(spec, str) and spec not in NAMED:
-        raise PodiumError(f"unknown baseline {spec!r}", hint=f"a baseline is {NAMES}.")
+        raise PodiumError(f"unknown baseline {spec!r}", hint=f"{meant(spec, NAMED)}a baseline is {NAMES}.")
     refuse_class("the baseline", spec)
     if spec is None or is_huge(spec) or isinstance(spec, bool | np.bool_ | bytes | Mapping | Set):
         raise PodiumError(f"a baseline cannot be {shown(spec)}", hint=f"a baseline is {NAMES}.")

@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.data.columns import Floats, match_label, numbers_column
 from podium.data.costs import CostNames
-from podium.data.errors import PodiumError, count, listed, show_value
+from podium.data.errors import PodiumError, count, listed, meant, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.roles import available
@@ -137,8 +137,7 @@ def named_costs(given: Sequence[tuple[Any, float]], space: Sequence[Any]) -> Flo
     for name, cost in given:
         label = name if name in place else match_label(str(name), space)
         if label not in place:
-            near = get_close_matches(str(name), [str(x) for x in space], 1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = meant(str(name), [str(x) for x in space])
             raise PodiumError(
                 f"the cost of {name!r} is given, and no row or policy has this action",
                 hint=f"{hint}The actions are {listed(space)}.",

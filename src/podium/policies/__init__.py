@@ -246,7 +246,8 @@ def noticed(policies: Iterable[PolicyRows], log: Log, *, drawn: bool = False) ->
 
 def conflicting_rows(policy: PolicyRows, log: Log) -> Fact | None:
     """A warning when rows of one (state, action) carry different probabilities."""
-    fitted = policy.kind == "logged" and log.estimated is not None  # out of fold, so each row has its own
+    estimated = policy.kind == "logged" and log.estimated is not None
+    fitted = estimated or policy.kind == "learned"  # out of fold, so each row has its own
     if len(log.latest) == len(log) or fitted:
         return None
     differ = int(np.count_nonzero(np.abs(policy.logged[log.overwritten_by] - policy.logged) > AGREE))

@@ -30,7 +30,7 @@ from podium.data.frames import frame_to_columns, is_frame
 from podium.data.log import Log
 from podium.data.owned import ask, lent, owned
 from podium.data.probabilities import AGREE
-from podium.policies.labels import check_mapping, matched, refuse_alike, refuse_shifted, renamed
+from podium.policies.labels import check_mapping, encoded_hint, matched, refuse_alike, refuse_shifted, renamed
 
 KINDS = (
     "column", "probabilities", "distribution", "actions", "callable", "model", "table", "constant", "uniform", "shares",
@@ -228,8 +228,8 @@ def named_draft(name: str, draft: Draft, log: Log, names: Any) -> Draft:
     if any(strange):
         first = show_value(labels[strange.index(True)])
         raise PodiumError(
-            f"policy {name!r} names the action {first}, which is no action of the log",
-            hint=f"the actions are {listed(log.action_space)}.",
+            f"policy {name!r} uses the action {first}, which does not occur in the log",
+            hint=encoded_hint(labels, log.action_space),
         )
     refuse_alike(name, labels, log.action_space)
     return replace(draft, labels=labels, notes=draft.notes if note is None else (*draft.notes, note))

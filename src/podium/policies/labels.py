@@ -10,6 +10,7 @@ from podium.data.errors import PodiumError, close_to, listed, show_value, shown
 from podium.data.facts import Fact
 
 KINDS = {"text": "texts", "number": "numbers", "truth value": "truth values"}
+MOST_NAMES = 10  # actions that a hint writes out
 OWN = "name the whole action space with actions=[...] (--actions)"
 
 
@@ -99,6 +100,16 @@ def whole(label: Any) -> int | None:
     """The whole number that a label is or is written like; None for all others."""
     text = written(label) if isinstance(label, str | int | float) and not isinstance(label, bool) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def encoded_hint(labels: Sequence[Any], space: Sequence[Any]) -> str:
+    """What the actions are; and how to map 0, 1, 2, ..., as an encoder of labels numbers them, to their names."""
+    said = f"the actions are {listed(space)}"
+    if len(labels) != len(space) or [whole(x) for x in labels] != list(range(len(space))):
+        return f"{said}."
+    names = ", ".join(show_value(x) for x in space)
+    given = f"[{names}]" if len(space) <= MOST_NAMES else "log.action_space"
+    return f"{said}; if {listed(labels, 5)} stand for them, map them with podium.Policy(policy, labels={given})."
 
 
 def refuse_alike(name: str, labels: tuple[Any, ...], space: Sequence[Any]) -> None:

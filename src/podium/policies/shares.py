@@ -18,6 +18,7 @@ from podium.data.errors import PodiumError, listed, show_value
 from podium.data.log import Log
 from podium.data.probabilities import AGREE, MOST_ROUNDED, ROUNDED
 from podium.policies.drafts import Draft, Policy, may_be_action
+from podium.policies.labels import refuse_shifted
 
 HINT = 'write shares:a=.4,b=.6, with "quotes" around a name that holds a comma, or JSON: shares:{"a": 0.4, "b": 0.6}.'
 
@@ -52,6 +53,8 @@ def as_number(written: str, text: str) -> float:
     try:
         return float(above) / float(below) if slash else float(above)
     except (ValueError, ZeroDivisionError) as error:
+        if written.endswith("%"):
+            raise PodiumError(f"shares:{text}: {written!r} is a percent", hint="divide by 100: .4 for 40%.") from error
         raise PodiumError(f"shares:{text}: {written!r} is not a number", hint=HINT) from error
 
 
@@ -108,6 +111,7 @@ def read_shares(name: str, policy: Policy, log: Log) -> Draft:
     """Fixed shares as a policy on the rows of a log."""
     shares = normalized(policy.source, f"policy {name!r}")
     named = {match_label(x, log.action_space) if isinstance(x, str) else x: share for x, share in shares.items()}
+    refuse_shifted(name, tuple(named), log.action_space)
     return fixed(named, log)
 
 

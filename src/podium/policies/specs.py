@@ -35,6 +35,14 @@ FORMS = (
 )
 WORDS = ("uniform", "logged")
 PREFIXES = ("column", "constant", "shares", "sql", "vw")
+EXAMPLES = {  # what a prefix without its rest should look like
+    "column": "column:NAME with a column of the log",
+    "constant": "constant:ACTION with an action of the log",
+    "shares": "shares:A=.4,B=.6 with actions of the log",
+    "sql": "sql:EXPRESSION over the state columns",
+    "vw": "vw:predictions.txt with the file of predictions",
+    "learned": "learned:package.module:object with the estimator or function that learns",
+}
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 TABLES = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS)
 
@@ -47,7 +55,12 @@ def parse_spec(spec: str, log: Log) -> Policy:
             return Policy(spec, kind="column")
         if is_member(spec) and not meant_spec(spec, ()):  # no such module: rather a misspelled SPEC
             return Policy(load_object(head, rest, "policy"))
-        hint = f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}; or name a column of the log."
+        own = (
+            f"write {EXAMPLES[head]}"
+            if head in EXAMPLES
+            else f"{meant_spec(spec, log.columns)}a SPEC is one of {FORMS}"
+        )
+        hint = f"{own}; or name a column of the log."
         raise PodiumError(f"unknown policy {spec!r}", hint=hint)
     if spec in WORDS:
         return Policy(kind=spec)
@@ -147,6 +160,8 @@ def is_model_file(spec: Any) -> bool:
 
 
 def refuse_pickle(path: Path) -> PodiumError:
+    if not path.exists():
+        return PodiumError(f"there is no file {str(path)!r}", hint="check the path of the model.")
     return PodiumError(f"{path.name} is a pickle, and reading one can run any code", hint=pickle_hint(path))
 
 
