@@ -49,13 +49,14 @@ __all__ = [
 
 # Modules keep the paths that they had in the first release.
 OLD = {
-    "errors": "data", "columns": "data", "frames": "data", "log": "data", "scan": "data", "display": "outputs",
+    "errors": "data", "columns": "data", "frames": "data", "log": "data", "display": "outputs",
     "terms": "estimates", "moments": "estimates", "compare": "comparison", "states": "comparison",
     "scores": "comparison", "diagnostics": "comparison", "planning": "comparison", "spectrum": "comparison",
 }  # fmt: skip
 for _name, _folder in OLD.items():
     sys.modules[f"podium.{_name}"] = sys.modules[f"podium.{_folder}.{_name}"]
 sys.modules["podium.io"] = sys.modules["podium.data.exports"]
+sys.modules["podium.scan"] = sys.modules["podium.data.opening"]
 
 LATER = {name: f"podium.{name}" for name in ("continuous", "episodes", "theory")}
 LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}
@@ -63,6 +64,6 @@ LATER |= {"bandits": "podium.worlds.bandits", "plots": "podium.outputs.plots"}
 
 def __getattr__(name: str) -> Any:
     """Modules that are loaded when they are first used: `import podium` stays cheap."""
-    if name in LATER or name in OLD:
+    if name in LATER or name in OLD or name in ("io", "scan"):
         return import_module(LATER.get(name, f"podium.{name}"))
     raise AttributeError(f"module 'podium' has no attribute {name!r}")
