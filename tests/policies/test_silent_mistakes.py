@@ -1,4 +1,4 @@
-"""Mistakes that once passed in silence: shifted shares, encoded labels, swapped letters, rows that were exported twice."""
+"""Mistakes that once passed in silence: shifted shares, swapped letters, rows that were exported twice."""
 
 from __future__ import annotations
 
@@ -59,11 +59,10 @@ def test_shares_that_are_numbered_from_zero(role: str):
     log = Log([0] * 6, [1, 2, 3] * 2, [0, 1] * 3)
     shares = {0: 0.5, 1: 0.5}
     name = "x" if role == "policy" else "behavior"
+    policies = {"x": Policy(shares, kind="shares") if role == "policy" else "constant:1", "even": "uniform"}
+    behavior = Policy(shares, kind="shares") if role == "behavior" else None
     with pytest.raises(PodiumError) as refused:
-        if role == "policy":
-            compare(log, {"x": Policy(shares, kind="shares"), "even": "uniform"})
-        else:
-            Log([0] * 6, [1, 2, 3] * 2, [0, 1] * 3, behavior=Policy(shares, kind="shares"))
+        compare(log, policies, behavior=behavior)
     assert str(refused.value) == (
         f"policy {name!r} numbers its actions from 0 (0, 1), and the log numbers them from 1 (1, 2, 3): the labels are "
         "off by one\n\nHint: map them with podium.Policy(policy, labels={0: 1, 1: 2}), or correct them in the file; if "
@@ -91,12 +90,15 @@ LOG = "age,action,reward,propensity,pi_new,pi_current\n" + "20,a,1,0.5,0.9,0.5\n
         ),
         (
             ["--state", "aeg"],
-            "the log has no column 'aeg' for the state\n\nHint: did you mean 'age'? the columns are age, action, reward, "
+            "the log has no column 'aeg' for the state\n\n"
+            "Hint: did you mean 'age'? the columns are age, action, reward, "
             "propensity, pi_new, pi_current.",
         ),
         (
             ["--baseline", "maen"],
-            'unknown baseline \'maen\'\n\nHint: did you mean \'mean\'? a baseline is "mean", "linear", "state", a number, '
+            "unknown baseline 'maen'\n\n"
+            "Hint: did you mean 'mean'? a baseline is "
+            '"mean", "linear", "state", a number, '
             "q(states, actions), v(states), an object with fit/predict, or an array.",
         ),
         (
@@ -138,7 +140,8 @@ def test_values_that_need_memory_are_read_there_where_they_fit(
         "podium: this needs about 0.0020 GB of memory, and 0.0010 GB are available: 4,000 rows x 4 columns of log.csv. "
         "The engine duckdb reads values as they are, and in memory podium would convert some. Column 'reward': 'Yes' "
         "counts as 1, 'No' as 0\n\n"
-        "Hint: write the values in plain form, such as 0 and 1. PODIUM_MEMORY=8GB sets how much memory podium may use.\n"
+        "Hint: write the values in plain form, such as 0 and 1. "
+        "PODIUM_MEMORY=8GB sets how much memory podium may use.\n"
     )
 
 

@@ -128,9 +128,9 @@ class Kernels:
     def mixed_state(self, theta: dict[str, float], action: str) -> Floats:
         """(S, S) the state kernel that goes with an action kernel."""
         state = dict(self.state)
-        total: Floats = sum(
-            (theta[f"action {action} {s}"] * state[s] for s in self.per_action), np.zeros_like(self.state[0][1])
-        )
+        total: Floats = np.zeros_like(self.state[0][1])
+        for s in self.per_action:  # in place: each of these arrays takes as much memory as the log of a large question
+            total += theta[f"action {action} {s}"] * state[s]
         return total
 
     def apply(self, theta: dict[str, float], x: Floats, cell: float) -> Floats:
