@@ -166,6 +166,8 @@ def demo_options(add: Add) -> None:
 
 
 def compare_options(add: Add) -> None:
+    groups = "also compare in groups of rows: COL for its values or four ranges, COL:40,65 with cuts; repeat for several"
+    add("--by", action="append", metavar="COL", help=groups)
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")

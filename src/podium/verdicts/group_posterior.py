@@ -7,9 +7,10 @@ freedom are at most those of the group's own rows, rare rewards and units.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats
 from podium.data.scales import EPSILON
@@ -33,6 +34,8 @@ from podium.verdicts.posterior import (
 from podium.verdicts.prior import Kernels
 from podium.verdicts.thin import informative_rows, rare_rewards
 
+FEWEST = 5  # rows of a group that every block of a long log must have
+
 
 @dataclass(frozen=True, eq=False)
 class GroupPosterior:
@@ -42,6 +45,7 @@ class GroupPosterior:
     variance: Floats
     mixture: Mixture
     learned: Floats
+    lost: NDArray[np.bool_]  # (G,) groups that are lacking in some block of a long log
 
 
 def posterior_by_group(evidence: Evidence, groupings: Sequence[tuple[Codes, int]]) -> list[GroupPosterior] | None:
@@ -87,7 +91,9 @@ def in_blocks(e: Evidence, scale: float, groupings: Sequence[tuple[Codes, int]])
             solve_groups(block, theta, codes[rows], many, rhos, allowed)
             for rows, block in zip(fitted.dealt, kernels, strict=True)
         ]
-        found.append(judged(combined(each, twice.at(rhos)), e, logged, codes, many, BLOCK_WIDENING))
+        together = judged(combined(each, twice.at(rhos)), e, logged, codes, many, BLOCK_WIDENING)
+        fewest = np.min([np.bincount(codes[rows], minlength=many)[:many] for rows in fitted.dealt], axis=0)
+        found.append(replace(together, lost=fewest < FEWEST))
     return found
 
 
@@ -105,7 +111,8 @@ def judged(
     mixture = Mixture(points.weights, points.means, scales, freedom)
     learned = np.clip(points.average(1 - points.variances / np.maximum(points.priors, 1e-300)), 0.2, 1.0)
     variance = points.average(scales**2 + (points.means - mean) ** 2)
-    return GroupPosterior(mean, variance, mixture.merged(GRID) if with_logger(points) else mixture, learned)
+    merged = mixture.merged(GRID) if with_logger(points) else mixture
+    return GroupPosterior(mean, variance, merged, learned, np.zeros(groups, dtype=bool))
 
 
 def with_logger(points: Points) -> bool:
@@ -128,4 +135,5 @@ def most_freedom(e: Evidence, logged: Floats, codes: Codes, groups: int) -> Floa
 
 def unscaled(one: GroupPosterior, scale: float) -> GroupPosterior:
     """The same in units of the rewards."""
-    return GroupPosterior(scale * one.difference, scale**2 * one.variance, one.mixture.scaled(scale), one.learned)
+    mixture = one.mixture.scaled(scale)
+    return replace(one, difference=scale * one.difference, variance=scale**2 * one.variance, mixture=mixture)
