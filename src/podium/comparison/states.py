@@ -20,7 +20,7 @@ from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import describe_baseline
-from podium.estimates.estimators import Estimator, find_estimator
+from podium.estimates.estimators import DRE, LDE, Estimator, find_estimator
 from podium.estimates.evaluate import known_settings, rows_of
 from podium.estimates.methods import prepare
 from podium.estimates.moments import GroupSums
@@ -53,6 +53,12 @@ class StateComparison(Shown):
     shares: Floats  # (P, 3) of all states, in which the first policy of a pair is below, equal, above
     median_rows: float
     sample: int | None = None  # rows of the sample that the states come from; None where they come from all rows
+
+    @property
+    def kept(self) -> str:
+        """Which rows of a state count."""
+        latest = self.settings["duplicates"] == "latest"
+        return "from the latest row of each action in a state" if latest else "from every row"
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -129,7 +135,7 @@ class StateComparison(Shown):
         head = [
             repr(self.log),
             *describe_columns(self.log),
-            f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
+            f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}, {self.kept}",
             *self.settings.get("notes", ()),
         ]
         if self.sample is not None:
@@ -141,7 +147,7 @@ class StateComparison(Shown):
 def compare_states(
     log: Log | ScannedLog,
     policies: Any = None,
-    estimator: str | Estimator = "LDE",
+    estimator: str | Estimator | None = None,
     baseline: Any = "mean",
     *,
     true_values: Any = None,
@@ -156,6 +162,8 @@ def compare_states(
 
     Parameters
     ----------
+    estimator : "LDE", "DRE", "IPS", "DiM", ...; by default DRE where the propensities are known, which uses every draw
+        of a state and is right however often each action was logged, and otherwise LDE
     true_values : (S, K) true V(pi|s) of the states in the order of `log.state_labels`, or a mapping from state
         to K values; then `share_below_minus_delta` is the share of (state, pair) whose product of estimated and
         true difference is <= -delta (Theorem 3's misprediction; for delta = 0, whose product is negative)
@@ -170,10 +178,12 @@ def compare_states(
     >>> podium.compare_states(log, {"a": "constant:a", "b": "constant:b"}).signs.tolist()
     [[1.0], [-1.0]]
     """
-    method = find_estimator(estimator)
-    refuse_ratios(method)
-    asked = Options.of(STATES, options, estimator=method, baseline=baseline)
+    chosen = None if estimator is None else find_estimator(estimator)
+    if chosen is not None:
+        refuse_ratios(chosen)
+    asked = Options.of(STATES, options, estimator=chosen, baseline=baseline)
     rows = rows_of(log, policies, asked)
+    method = chosen or usual_method(rows)
     sample, names = rows.sample, rows.policies.names
     terms = prepare(rows, method, asked).terms(rows.sample_part)
     states = sample.state_codes[terms.rows]
@@ -218,6 +228,11 @@ def compare_states(
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
     )
+
+
+def usual_method(rows: Rows) -> Estimator:
+    """DRE where the propensities are known: LDE keeps the latest row of an action alone, however many there are."""
+    return DRE if rows.log.knows in ("full", "logged") and not rows.policies.proxies else LDE
 
 
 def costs_of_states(rows: Rows, kept: Codes) -> Floats | float:

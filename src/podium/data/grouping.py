@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ def by_columns(name: str, value: Any) -> tuple[str, ...]:
     if twice is not None:
         raise PodiumError(f"{name} names {twice!r} twice", hint="name each column once.")
     return columns
+
+
+def refuse_groups(given: Mapping[str, Any], what: str) -> None:
+    """Refuse groups where rows are not single decisions."""
+    if given.get("by"):
+        raise PodiumError(f"groups (by) are not available for {what}", hint="leave by out (--by).")
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ def read_cuts(text: str) -> tuple[float, ...] | None:
         cuts = tuple(float(x) for x in text.split(","))
     except ValueError:
         return None
-    rising = all(a < b for a, b in zip(cuts, cuts[1:], strict=False))
+    rising = all(a < b for a, b in pairwise(cuts))
     return cuts if np.isfinite(cuts).all() and rising else None
 
 
@@ -201,7 +208,7 @@ def by_numbers(named: Named, numbers: Floats, gaps: bool) -> Grouping:
             hint="give cuts between them.",
         )
     texts = edge_texts(edges)
-    between = [f"{a} to below {b}" for a, b in zip(texts, texts[1:], strict=False)]
+    between = [f"{a} to below {b}" for a, b in pairwise(texts)]
     values = [f"below {texts[0]}", *between, f"{texts[-1]} and above"] if texts else [f"{low:g} and above"]
     refuse_many(named.column, len(values))
     gap = len(values) if gaps else -1

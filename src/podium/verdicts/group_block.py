@@ -5,12 +5,13 @@ average runs over other rows. So it has a posterior under the same prior, with t
 of the log informs every group through the kernels of states and actions.
 
 What these kernels do not know is the group itself, which need not be a state. For every pair the prior therefore has
-two parts more, with g(n) the group of row n and d = pi_i - pi_j over its rms:
+three parts more, with g the group of a row and d = pi_i - pi_j over its rms:
 
     level    1[g = g']                     rewards differ between groups whatever the action
     own      1[g = g'] d(a|s) d(a'|s')     what the pair's difference is worth differs between groups
+    action   1[g = g'] 1[a = a']           and so do the actions themselves (of 3 or more, not many)
 
-The variance of the second is integrated over a grid (`OWN`): near 0 all groups share one effect, and large values let
+The variance of the last two is integrated over a grid (`OWN`): near 0 all groups share one effect, and large values let
 each group speak for itself. The rows decide between them, pair by pair.
 """
 
@@ -47,6 +48,7 @@ LEVEL = 0.5  # prior variance of a group's mean reward, in units of the variance
 # root of rho). Chosen on the families that docs/groups.md names for it.
 OWN = (0.0005, 0.005, 0.03, 0.15)
 USUAL_OWN = 0.02
+MOST_CELLS = 80  # groups x actions up to which actions have effects of their own in every group
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +80,7 @@ def fix_groups(kernels: Kernels, theta: dict[str, float], fixed: Fixed, codes: C
         applied = kernels.apply(theta, mean_policy, coverage[g] * kernels.cell(theta))
         cross[:, :, g] = applied[e.states, e.actions]
         prior[g] = np.einsum("sak,sal->kl", mean_policy, applied, optimize=True)
-        functional[g] = (
-            np.einsum("lna,nak->kl", kernels.features[:, rows], fixed.pi[rows], optimize=True) / sizes[g]
-        )
+        functional[g] = np.einsum("lna,nak->kl", kernels.features[:, rows], fixed.pi[rows], optimize=True) / sizes[g]
     return GroupFixed(members, sizes, cross, prior, functional, coverage)
 
 
@@ -103,15 +103,20 @@ def pair_parts(kernels: Kernels, fixed: Fixed, of_groups: GroupFixed, pair: int)
     size = np.sqrt(2 * squares.sum() / cells)
     own = np.zeros_like(gap) if size <= NOISE else gap / size
     inside = of_groups.members.T.astype(np.float64)
-    at_rows = np.hstack([fixed.u[:, index], inside * own[np.arange(e.rows), e.actions][:, None], inside])
+    at_rows = [fixed.u[:, index], inside * own[np.arange(e.rows), e.actions][:, None]]
     of_features = np.einsum("na,lna->nl", gap, kernels.features[index], optimize=True)
-    of_rows = np.hstack([of_features, inside * (gap * own).sum(axis=1)[:, None], np.zeros_like(inside)])
-    functional = inside.T @ of_rows / of_groups.sizes[:, None]
+    of_rows = [of_features, inside * (gap * own).sum(axis=1)[:, None]]
+    if 2 < e.n_actions <= MOST_CELLS / inside.shape[1]:
+        played = np.eye(e.n_actions)[e.actions] - 1 / e.n_actions
+        at_rows += [group[:, None] * played for group in inside.T]
+        of_rows += [group[:, None] * gap for group in inside.T]
+    under, logged = np.hstack([*of_rows, np.zeros_like(inside)]), np.hstack([*at_rows, inside])
+    functional = inside.T @ under / of_groups.sizes[:, None]
     functional[:, : len(index)] = (of_groups.functional[:, i] - of_groups.functional[:, j])[:, index]
-    return PairParts(gap, at_rows, of_rows, functional)
+    return PairParts(gap, logged, under, functional)
 
 
-def grid(features: int, groups: int, rho: float) -> tuple[Floats, Floats]:
+def grid(features: int, owns: int, groups: int, rho: float) -> tuple[Floats, Floats]:
     """(g, m) variances of all features at every point, and (g,) the log prior of the points, whose sum is 1."""
     steps = np.log(0.1) + np.linspace(-5, 5, GRID)
     points = [(o, a, b) for o in np.log(OWN) for a in steps for b in (steps if features > 2 else [None])]
@@ -124,7 +129,7 @@ def grid(features: int, groups: int, rho: float) -> tuple[Floats, Floats]:
             for o, a, b in points
         ]
     )
-    variances = [np.exp([a, a, *([] if b is None else [b]), *[o] * groups]) for o, a, b in points]
+    variances = [np.exp([a, a, *([] if b is None else [b]), *[o] * owns]) for o, a, b in points]
     levels = np.full((len(points), groups), LEVEL)
     return np.hstack([np.array(variances), levels]), priors - np.log(np.exp(priors - priors.max()).sum()) - priors.max()
 
@@ -244,7 +249,7 @@ class GroupSystem:
         base_prior = s.rho * np.maximum(at[:, i, i] + at[:, j, j] - 2 * at[:, i, j], 0)
         base_variance = np.maximum(base_prior - (cross * inv_c).sum(axis=0), 0)
         groups, many = len(cross.T), len(fixed.index[pair])
-        d, priors = grid(many, groups, s.rho)
+        d, priors = grid(many, len(gram) - many - groups, groups, s.rho)
         spread = np.linalg.inv(gram + np.eye(len(gram)) / d[:, :, None])  # (g, m, m)
         beta = spread @ pull
         size = np.linalg.slogdet(spread)[1] - np.log(d).sum(axis=1)

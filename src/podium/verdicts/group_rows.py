@@ -129,9 +129,7 @@ def by_every_row(rows: Rows, method: Method, grouping: Grouping, codes: Codes, s
 # --- the gated procedure ------------------------------------------------------------------------------------------
 
 
-def by_gated(
-    log: Log, policies: PolicySet, path: Sequence[str], grouping: Grouping, codes: Codes
-) -> RowDifferences:
+def by_gated(log: Log, policies: PolicySet, path: Sequence[str], grouping: Grouping, codes: Codes) -> RowDifferences:
     """Differences in every group by the path (LDE or DRE) that each pair was judged by."""
     found = RowDifferences.empty(len(path), len(grouping))
     use_dre = np.array([name == "DRE" for name in path])

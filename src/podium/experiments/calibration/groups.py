@@ -88,10 +88,10 @@ class World:
     @classmethod
     def drawn(cls, family: Family, rng: np.random.Generator) -> World:
         a = family.actions
-        size = {"same": 0.5, "random": 0.2, "harm": 0.7, "weak": 0.1, "none": 0.0}[family.effects]
+        size = {"same": 0.3, "random": 0.15, "harm": 0.4, "weak": 0.1, "none": 0.0}[family.effects]
         effects = np.tile(size * rng.normal(size=a), (GROUPS, 1))
         if family.effects in ("random", "weak"):
-            effects += {"random": 0.5, "weak": 0.08}[family.effects] * rng.normal(size=(GROUPS, a))
+            effects += {"random": 0.3, "weak": 0.08}[family.effects] * rng.normal(size=(GROUPS, a))
         if family.effects == "harm":
             effects[rng.integers(GROUPS)] *= -1.5
         scores = 1.2 * rng.normal(size=(family.policies, a, 3 + GROUPS))
@@ -204,6 +204,9 @@ def judge_log(name: str, family: Family, rows: int, repetition: int, seed: int, 
             said = np.array([{"better": 1.0, "worse": -1.0, "cannot tell": 0.0}[x.verdict] for x in own])
             separate = alone_claims(log, policies, g, names[i], names[j], behavior) if alone else np.zeros(GROUPS)
             harm = np.sign(gaps) == -np.sign(gaps @ share)
+            judged = [n for n, x in enumerate(own) if x.interval is not None]
+            ends = [(x.interval.low, x.interval.high) for x in own if x.interval is not None]
+            harms = harm & (family.effects == "harm")
             counts.add(
                 Counts(
                     groups=GROUPS,
@@ -211,14 +214,14 @@ def judge_log(name: str, family: Family, rows: int, repetition: int, seed: int, 
                     wrong=int(((said != 0) & (said * gaps <= 0)).sum()),
                     alone=int((separate != 0).sum()),
                     alone_wrong=int(((separate != 0) & (separate * gaps <= 0)).sum()),
-                    held=sum(x.interval.low <= d <= x.interval.high for x, d in zip(own, gaps, strict=True) if x.interval),
-                    intervals=sum(x.interval is not None for x in own),
-                    harmed=int(harm.sum()) if family.effects == "harm" else 0,
-                    found=int((harm & (said * gaps > 0)).sum()) if family.effects == "harm" else 0,
-                    found_alone=int((harm & (separate * gaps > 0)).sum()) if family.effects == "harm" else 0,
-                    bins=binned([x.p_better for x in own if x.interval], [d for x, d in zip(own, gaps, strict=True) if x.interval]),
+                    held=sum(low <= gaps[n] <= high for n, (low, high) in zip(judged, ends, strict=True)),
+                    intervals=len(judged),
+                    harmed=int(harms.sum()),
+                    found=int((harms & (said * gaps > 0)).sum()),
+                    found_alone=int((harms & (separate * gaps > 0)).sum()),
+                    bins=binned([own[n].p_better for n in judged], [gaps[n] for n in judged]),
                 )
-            )  # fmt: skip
+            )
     return counts
 
 
