@@ -172,20 +172,22 @@ def refuse_no_groups(groups: Sequence[Any]) -> None:
         raise PodiumError("the comparison has no groups", hint='compare with by="COLUMN" (--by COLUMN).')
 
 
-def groups_table(groups: Sequence[Group], shown: Sequence[tuple[str, str]], level: str) -> Table:
-    """The groups of some pairs; those of other pairs are in JSON."""
+def groups_table(groups: Sequence[Group], only: str | None, level: str) -> Table:
+    """The groups of all pairs, or of one policy against the others; the rest is in JSON."""
+    shown = [g for g in groups if only in (None, g.a)]
+    pairs = {(g.a, g.b) for g in shown}
     rows = [
-        [f"{g.by} {g.value}", f"{g.rows:,}", g.a, g.b, g.verdict, number(g.difference, 3), interval_text(g.interval),
-         percent(g.p_better)]
-        for g in groups
-        if (g.a, g.b) in shown
+        [f"{g.by} {g.value}", f"{g.rows:,}", *([g.a, g.b] if len(pairs) > 1 else []), g.verdict,
+         number(g.difference, 3), interval_text(g.interval), percent(g.p_better)]
+        for g in shown
     ]  # fmt: skip
-    columns = ["group", "rows", "a", "b", "a is", "by", f"{level} interval", "P(better)"]
+    names = ["a", "b", "a is"] if len(pairs) > 1 else [f"{a} is" for a, _ in pairs]
+    columns = ["group", "rows", *names, "by", f"{level} interval", "P(better)"]
     notes = ["Differences within groups are shrunk towards the whole. A verdict also allows for the number of groups."]
     if any(decided(g.interval) and g.verdict == "cannot tell" for g in groups):
         notes.append("A group whose interval excludes 0 may still be open among all groups of its pair.")
     reasons = sorted({f"{r}." for g in groups for r in g.reasons if getattr(r, "code", "") != "open"})
-    title = "Groups"
-    if len(rows) < len(groups):
-        title = f"Groups ({len(rows)} of {len(groups)}; all are in the JSON output)"
-    return Table(title, columns, rows, align="lrlllrrr", notes=[*notes, *reasons[:4]])
+    title = "Groups" if len(pairs) > 1 else "".join(f"Groups: {a} against {b}" for a, b in pairs)
+    if len(shown) < len(groups):
+        title += f" ({len(shown)} of {len(groups)}; all are in the JSON output)"
+    return Table(title, columns, rows, align="lr" + "l" * len(names) + "rrr", notes=[*notes, *reasons[:4]])

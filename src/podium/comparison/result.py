@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.comparison.groups import Group, groups_table, refuse_no_groups
-from podium.comparison.pair import Pair, decided, ends, interval_text
+from podium.comparison.pair import Pair, decided, ends, interval_text, without_facts
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError, count, meant
@@ -278,8 +278,8 @@ class Comparison(Shown):
     @checked(table=text, backend=text)
     def to_frame(self, table: str = "ranking", backend: str = "pandas") -> Any:
         """A table as a frame: "ranking" (one row per policy, best first), "pairs" or "groups"."""
-        if table not in ("ranking", "pairs", "groups"):  # a library alone, as in the first release
-            table, backend = "ranking", table
+        if table not in ("ranking", "pairs", "groups"):
+            table, backend = "ranking", table  # a library alone, as in the first release
         if table != "ranking":
             refuse_no_groups(self.groups if table == "groups" else self.pairs)
             return rows_to_frame([without_facts(row) for row in self.to_dict()[table]], backend)
@@ -353,10 +353,8 @@ class Comparison(Shown):
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
         return Table(title, columns, rows, align="lllrrr" + "r" * self.adjusts, notes=[*notes, *reasons[:4]])
 
-    def groups_table(self, every: bool = False) -> Table:
-        pairs = [(p.a, p.b) for p in self.pairs]
-        shown = pairs if every or len(self.policies) <= FEW else [p for p in pairs if p[0] == self.best]
-        return groups_table(self.groups, shown, self.level_text)
+    def groups_table(self) -> Table:
+        return groups_table(self.groups, self.best if len(self.policies) > FEW else None, self.level_text)
 
     @property
     def level_text(self) -> str:
@@ -401,9 +399,3 @@ class Comparison(Shown):
 
 def rank_text(p: Ranked) -> str:
     return f"{p.rank}" if p.rank_low == p.rank_high else f"{p.rank} ({p.rank_low}-{p.rank_high})"
-
-
-def without_facts(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of JSON as a row of a frame: reasons as one text."""
-    left_out = ("reason_facts", "hidden_cause")
-    return {key: "; ".join(x) if key == "reasons" else x for key, x in row.items() if key not in left_out}

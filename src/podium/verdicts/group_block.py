@@ -46,8 +46,8 @@ from podium.verdicts.prior import NOISE, Kernels
 LEVEL = 0.5  # prior variance of a group's mean reward, in units of the variance of the rewards
 # Variances of the groups' own effects, in the same units, and the squared scale of their half-Cauchy prior (times the
 # root of rho). Chosen on the families that docs/groups.md names for it.
-OWN = (0.0005, 0.005, 0.03, 0.15)
-USUAL_OWN = 0.02
+OWN = (0.0002, 0.002, 0.015, 0.1)
+USUAL_OWN = 0.005
 MOST_CELLS = 80  # groups x actions up to which actions have effects of their own in every group
 
 

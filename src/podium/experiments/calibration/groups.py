@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.compare import compare
+from podium.comparison.result import Comparison
 from podium.data.columns import Codes, Floats
 from podium.data.log import Log
 from podium.experiments.calibration.trials import one_thread
@@ -169,17 +170,22 @@ class Counts:
             setattr(self, name, getattr(self, name) + value)
 
 
-def alone_claims(log: Log, policies: dict[str, Floats], g: Codes, a: str, b: str, behavior: Any) -> Floats:
-    """(G,) +1, -1 or 0: what each group's rows say by themselves, adjusted over the groups."""
-    above, p = np.full(GROUPS, 0.5), np.ones(GROUPS)
+def judged_alone(log: Log, policies: dict[str, Floats], g: Codes, behavior: Any) -> list[Comparison | None]:
+    """What each group's rows say by themselves; None where there are next to none."""
+    found: list[Comparison | None] = []
     for one in range(GROUPS):
         rows = np.flatnonzero(g == one)
-        if len(rows) < 3:
-            continue
-        result = compare(log.take(rows), {name: pi[rows] for name, pi in policies.items()}, behavior=behavior)
-        pair = result.pair(a, b)
-        above[one] = pair.p_better
-        if pair.interval is not None:
+        own = {name: pi[rows] for name, pi in policies.items()}
+        found.append(compare(log.take(rows), own, behavior=behavior) if len(rows) > 2 else None)
+    return found
+
+
+def alone_claims(alone: list[Comparison | None], a: str, b: str) -> Floats:
+    """(G,) +1, -1 or 0: the claims of separate analyses, adjusted over the groups."""
+    above, p = np.full(GROUPS, 0.5), np.ones(GROUPS)
+    for one, result in enumerate(alone):
+        if result is not None and (pair := result.pair(a, b)).interval is not None:
+            above[one] = pair.p_better
             p[one] = two_sided(above[one : one + 1])[0]
     claimed = claim(p, 0.05).adjusted <= 0.05
     return np.where(claimed, np.sign(above - 0.5), 0.0)
@@ -195,6 +201,7 @@ def judge_log(name: str, family: Family, rows: int, repetition: int, seed: int, 
     result = compare(log, policies, behavior=behavior, by=by)
     counts, share = Counts(), np.bincount(g, minlength=GROUPS) / rows
     names = list(policies)
+    apart = judged_alone(log, policies, g, behavior) if alone else []
     for i in range(len(names)):
         for j in range(i + 1, len(names)):
             gaps = truth[i] - truth[j]
@@ -202,7 +209,7 @@ def judge_log(name: str, family: Family, rows: int, repetition: int, seed: int, 
                 gaps = np.zeros(GROUPS)
             own = [x if x.a == names[i] else x.reversed() for x in result.groups if {x.a, x.b} == {names[i], names[j]}]
             said = np.array([{"better": 1.0, "worse": -1.0, "cannot tell": 0.0}[x.verdict] for x in own])
-            separate = alone_claims(log, policies, g, names[i], names[j], behavior) if alone else np.zeros(GROUPS)
+            separate = alone_claims(apart, names[i], names[j])
             harm = np.sign(gaps) == -np.sign(gaps @ share)
             judged = [n for n, x in enumerate(own) if x.interval is not None]
             ends = [(x.interval.low, x.interval.high) for x in own if x.interval is not None]
@@ -237,7 +244,7 @@ def binned(p_better: list[float], gaps: list[float]) -> Floats:
 def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure comparison by group on logs whose truth is known.")
     parser.add_argument("--set", default="report", choices=SETS, help="families (default: %(default)s)")
-    parser.add_argument("--logs", type=int, default=16, help="per family and size (default: %(default)s)")
+    parser.add_argument("--logs", type=int, default=5, help="per family and size (default: %(default)s)")
     parser.add_argument("--rows", type=int, nargs="+", default=[200, 400, 1000], help="sizes (default: %(default)s)")
     parser.add_argument("--family", nargs="+", help="some of the families")
     parser.add_argument("--without-alone", action="store_true", help="leave separate analyses out")
