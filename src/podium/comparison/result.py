@@ -283,11 +283,8 @@ class Comparison(Shown):
         if table != "ranking":
             refuse_no_groups(self.groups if table == "groups" else self.pairs)
             return rows_to_frame([without_facts(row) for row in self.to_dict()[table]], backend)
-        flat = []
-        for row in self.to_dict()["policies"]:
-            estimates = row.pop("estimates")
-            flat.append(row | apart(row, estimates, "estimator"))
-        return rows_to_frame(flat, backend)
+        policies = [(row, row.pop("estimates")) for row in self.to_dict()["policies"]]
+        return rows_to_frame([row | apart(row, own, "estimator") for row, own in policies], backend)
 
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
