@@ -178,9 +178,7 @@ def compare_states(
     >>> podium.compare_states(log, {"a": "constant:a", "b": "constant:b"}).signs.tolist()
     [[1.0], [-1.0]]
     """
-    chosen = None if estimator is None else find_estimator(estimator)
-    if chosen is not None:
-        refuse_ratios(chosen)
+    chosen = None if estimator is None else refuse_ratios(find_estimator(estimator))
     asked = Options.of(STATES, options, estimator=chosen, baseline=baseline)
     rows = rows_of(log, policies, asked)
     method = chosen or usual_method(rows)
@@ -199,9 +197,7 @@ def compare_states(
     gaps = gaps_of(corrections, left, right, TIE)
     mispredicted = None
     if true_values is not None:
-        truth = check_truth(true_values, sample.state_labels, len(names))
-        products = gaps * (truth[:, left] - truth[:, right])
-        mispredicted = float(np.mean(products <= -delta if delta > 0 else products < 0))
+        mispredicted = mispredicted_share(gaps, check_truth(true_values, sample.state_labels, len(names)), delta)
     signs = np.sign(gaps) * (-1 if asked.lower_is_better else 1)
     settings = {
         "estimator": method.name,
@@ -235,6 +231,13 @@ def usual_method(rows: Rows) -> Estimator:
     return DRE if rows.log.knows in ("full", "logged") and not rows.policies.proxies else LDE
 
 
+def mispredicted_share(gaps: Floats, truth: Floats, delta: float) -> float:
+    """The share of (state, pair) whose estimated and true differences have a product of -delta or less."""
+    left, right = pair_indices(truth.shape[1])
+    products = gaps * (truth[:, left] - truth[:, right])
+    return float(np.mean(products <= -delta if delta > 0 else products < 0))
+
+
 def costs_of_states(rows: Rows, kept: Codes) -> Floats | float:
     """(S, K) what every policy's value in a state loses by known costs, over the rows that are kept; 0 without any."""
     costs, sample = rows.policies.costs, rows.sample
@@ -262,13 +265,14 @@ def pair_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [" > ".join(pair if keys[" > ".join(pair)] == 1 else map(repr, pair)) for pair in pairs]
 
 
-def refuse_ratios(method: Estimator) -> None:
-    """A self-normalised estimate is a ratio of sums over the whole log, which no state has a part of its own in."""
+def refuse_ratios(method: Estimator) -> Estimator:
+    """The method, unless it is self-normalised: a ratio over the whole log, in which no state has its own part."""
     if method.self_normalized or method.rule == "steps":
         raise PodiumError(
             f"{method.name} is a ratio over the whole log, and has no values of single states",
             hint=f"use {method.counterpart.name}.",
         )
+    return method
 
 
 def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Floats:

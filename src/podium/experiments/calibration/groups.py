@@ -244,7 +244,7 @@ def binned(p_better: list[float], gaps: list[float]) -> Floats:
 def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure comparison by group on logs whose truth is known.")
     parser.add_argument("--set", default="report", choices=SETS, help="families (default: %(default)s)")
-    parser.add_argument("--logs", type=int, default=5, help="per family and size (default: %(default)s)")
+    parser.add_argument("--logs", type=int, default=3, help="per family and size (default: %(default)s)")
     parser.add_argument("--rows", type=int, nargs="+", default=[200, 400, 1000], help="sizes (default: %(default)s)")
     parser.add_argument("--family", nargs="+", help="some of the families")
     parser.add_argument("--without-alone", action="store_true", help="leave separate analyses out")
