@@ -137,6 +137,39 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "The posterior and DRE differ by more than chance explains; column 'status' would explain it if it was "
         "recorded after the action; compare without it (--state age)",
     ),
+    "few rows in group": ({"rows": "12 rows", "least": 20}, "The group has 12 rows, and a claim needs 20"),
+    "group in blocks": (
+        {},
+        "A log of this size is judged in blocks of rows, and some of them have next to no row of this group",
+    ),
+    "open among groups": ({"groups": 4}, "Sure enough alone, but not among 4 groups judged together"),
+    "group follows action": (
+        {"column": "status"},
+        "Column 'status' is related to the logged action beyond the propensities, so it may have been recorded after "
+        "the action: groups by it show the effect of actions, not for whom a policy is better",
+    ),
+    "group repeats reward": (
+        {"column": "status", "r2": 0.991},
+        "Column 'status' alone determines the reward (R2 = 0.991), so it may have been recorded after the outcome: "
+        "groups by it cannot show for whom a policy is better",
+    ),
+    "rare groups": (
+        {"column": "city", "values": 1200, "least": 20},
+        "Groups by city: 1,200 values with fewer than 20 rows each are put together",
+    ),
+    "groups": (
+        {"columns": "device, age"},
+        "Groups by device, age share what they have in common: each is shrunk towards the whole as far as the log "
+        "shows no difference between groups. A claim also allows for the number of groups",
+    ),
+    "groups of sample": (
+        {"column": "city"},
+        "The groups by city come from the sample: values that it lacks are in no group",
+    ),
+    "harm in group": (
+        {"a": "new", "b": "old", "by": "device", "value": "tv", "difference": "-0.3", "p_worse": 0.9912},
+        "new is not better than old for everyone: it is worse where device is tv (-0.3, P(worse) = 0.991).",
+    ),
     "no propensities": ({}, "Without propensities it is assumed that logging did not seek reward"),
     "fixed shares": (
         {"shares": "'a' 0.4, 'b' 0.6"},

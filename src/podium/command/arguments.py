@@ -168,6 +168,10 @@ def demo_options(add: Add) -> None:
 
 
 def compare_options(add: Add) -> None:
+    groups = (
+        "also compare in groups of rows: COL for its values or four ranges, COL:40,65 with cuts; repeat for several"
+    )
+    add("--by", action="append", metavar="COL", help=groups)
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
@@ -196,7 +200,8 @@ def spectrum_options(add: Add) -> None:
 
 
 def states_options(add: Add) -> None:
-    add("--estimator", default="LDE", help="LDE, DRE, IPS, DiM, cIPS:10, ... (default: %(default)s)")
+    methods = "LDE, DRE, IPS, DiM, cIPS:10, ... (default: DRE where propensities are known, else LDE)"
+    add("--estimator", help=methods)
     cost_option(add)
 
 

@@ -41,6 +41,7 @@ from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
 from podium.data.files import check_output
+from podium.data.grouping import refuse_groups
 from podium.data.log import Log
 from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
@@ -171,7 +172,9 @@ def run_compare(options: argparse.Namespace) -> None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
     result: Comparison
-    judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
+    judged = {"bootstrap": options.bootstrap, "by": options.by or (), **judge_arguments(options)}
+    if options.continuous:
+        refuse_groups(judged, "continuous actions")
     if options.continuous:
         result = compare_numbers(options, options.bootstrap)
     elif options.episodes:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze
+from podium.comparison.by_group import check_by, find_groups, harmed
+from podium.comparison.groups import Group
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
 from podium.comparison.result import Basis, Comparison, Ranked, Settings
@@ -62,6 +64,7 @@ def compare(
     look: str | tuple[int, int] | None = None,
     action_features: Any = None,
     cost: Any = None,
+    by: str | Sequence[str] = (),
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -97,6 +100,8 @@ def compare(
     cost : known costs, subtracted from every value exactly (added where lower is better): {"call": 2.5}, actions that
         are not named cost 0; "column:price" for a column of the action features, for columns `price:<action>` of the
         log, or for a column of the log that always holds the same cost of an action; a list of such texts adds them up
+    by : columns that cut the rows into groups, in each of which every pair is judged too: "device" for one group per
+        value, "age" for four groups of numbers, "age:40,65" for groups with these cuts
 
     Examples
     --------
@@ -107,7 +112,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows, look, action_features, cost,
+        bootstrap, seed, sample_rows, look, action_features, cost, by,
     )  # fmt: skip
     return compare_with(log, policies, options)
 
@@ -116,31 +121,36 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     """The comparison that some options ask for."""
     judges = str(options.estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
     method = LDE if options.estimator is None or judges else find_estimator(options.estimator, RANKERS)
+    check_by(log, options)
     analysis = analyze(log, policies, method, options)
     rows, costs = analysis.rows, analysis.rows.policies.costs
     judgement = analysis.judgement.without_noise()
+    same = costs is not None and same_rewards(rows)
     if costs is not None:
-        judgement = with_costs(judgement, costs.losses, same_rewards(rows))
+        judgement = with_costs(judgement, costs.losses, same)
     ranking = rank(analysis, judgement, str(options.estimator).lower() if judges else None)
     sign = -1.0 if options.lower_is_better else 1.0
     order, ranks = rank_scores((sign * ranking.centred).tolist(), ranking.tie)
     pairs = arrange(judgement, order, rows, options)
     if options.bootstrap:
         pairs = add_bootstrap(pairs, analysis)
+    groups, notes = find_groups(analysis, judgement, order, options, same)
     unavailable = analysis.unavailable
     if analysis.obstacle:
         unavailable = {"posterior": analysis.obstacle, **unavailable}
     ranked = ranked_policies(ranking, judgement, pairs, order, ranks, rows, options)
+    alone = [Fact("costs alone")] if judgement.certain.any() else []
     if any(p.p_best is None for p in ranked):
         unavailable = {**unavailable, "P(best)": Fact("best unknown")}
     return Comparison(
         log=rows.log,
-        settings=settings_of(analysis, judgement, ranking.by),
+        settings=settings_of(analysis, judgement, ranking.by, notes),
         policies=ranked,
         pairs=pairs,
         unavailable=unavailable,
-        warnings=(*analysis.alarms, *quarrels(pairs), *costs_alone(judgement), *analysis.warnings),
+        warnings=(*analysis.alarms, *quarrels(pairs, groups), *alone, *analysis.warnings),
         basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
+        groups=groups,
     )
 
 
@@ -204,10 +214,11 @@ def ranked_policies(
     )
 
 
-def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settings:
-    """How a comparison was made."""
+def settings_of(analysis: Analysis, judgement: Judgement, ranker: str, more: Sequence[Fact]) -> Settings:
+    """How a comparison was made; `more` are notes on its groups."""
     rows, options = analysis.rows, analysis.options
     notes = [*judgement.notes, *analysis.notes, *sources(analysis, judgement), *known_facts(analysis, judgement)]
+    notes += more
     if analysis.obstacle:
         notes.append(Fact("procedure", procedure=judgement.procedure, why=analysis.obstacle))
     look = None if options.look is None else parse_look(options.look, len(rows))
@@ -235,6 +246,7 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str) -> Settin
         costs=None if rows.policies.costs is None else rows.policies.costs.to_dict(),
         action_features=None if rows.sample.action_features is None else rows.sample.action_features.names,
         recipes=recipes_in(rows.policies) or None,
+        by=tuple(options.by) or None,
     )
 
 
@@ -258,10 +270,6 @@ def same_rewards(rows: Rows) -> bool:
     """Whether every row of the log has the same reward."""
     facts = rows.source.facts()
     return facts.low == facts.high
-
-
-def costs_alone(judgement: Judgement) -> list[Fact]:
-    return [Fact("costs alone")] if judgement.certain.any() else []
 
 
 def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
@@ -370,10 +378,11 @@ def why_open(p_value: float, at_once: float, level: float, pairs: int) -> Fact:
     return Fact("open among many", pairs=pairs) if at_once > 1 - level else Fact("open at this look")
 
 
-def quarrels(pairs: Sequence[Pair]) -> tuple[Fact, ...]:
-    """Verdicts that contradict the ranking."""
+def quarrels(pairs: Sequence[Pair], groups: Sequence[Group]) -> tuple[Fact, ...]:
+    """Verdicts that contradict the ranking, and groups that a better policy harms."""
     worse = [p for p in pairs if p.verdict == "worse"]
-    return tuple(Fact("verdict against ranking", a=p.a, b=p.b, p_better=p.p_better) for p in worse)
+    found = [Fact("verdict against ranking", a=p.a, b=p.b, p_better=p.p_better) for p in worse]
+    return (*found, *harmed(groups, pairs))
 
 
 def add_bootstrap(pairs: tuple[Pair, ...], analysis: Analysis) -> tuple[Pair, ...]:

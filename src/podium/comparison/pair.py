@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from podium.outputs.display import number
 
@@ -63,3 +64,9 @@ def decided(interval: Interval | None) -> bool:
 
 def interval_text(interval: Interval | None) -> str:
     return "-" if interval is None else f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
+
+
+def without_facts(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of JSON as a row of a frame: reasons as one text."""
+    left_out = ("reason_facts", "hidden_cause")
+    return {key: "; ".join(x) if key == "reasons" else x for key, x in row.items() if key not in left_out}

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
-from podium.comparison.pair import Pair, decided, ends, interval_text
+from podium.comparison.groups import Group, groups_table, refuse_no_groups
+from podium.comparison.pair import Pair, decided, ends, interval_text, without_facts
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError, count, meant
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MANY = 6  # from here on the terminal shows only the pairs that matter most
+FEW = 3  # policies up to which the terminal shows the groups of every pair
 SHOWN = 20
 
 
@@ -110,6 +112,7 @@ class Settings:
     costs: Mapping[str, Any] | None = None  # what actions cost, where that is known
     action_features: tuple[str, ...] | None = None  # columns that describe the actions
     recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
+    by: tuple[str, ...] | None = None  # columns that cut the rows into groups
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -142,6 +145,7 @@ class Comparison(Shown):
     unavailable: Mapping[str, str]
     warnings: tuple[str, ...]
     basis: Basis
+    groups: tuple[Group, ...] = ()  # every pair in every group of the columns that were asked for
 
     @property
     def ranking(self) -> list[str]:
@@ -264,19 +268,23 @@ class Comparison(Shown):
             "settings": self.settings.to_dict(),
             "policies": [p.to_dict() for p in self.policies],
             "pairs": pairs,
+            **({"groups": [g.to_dict() for g in self.groups]} if self.groups else {}),
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
             "warnings": list(self.warnings),
             "warning_facts": [fact_dict(w) for w in self.warnings],
         }  # fmt: skip
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The ranking as a frame: one row per policy, best first."""
-        flat = []
-        for row in self.to_dict()["policies"]:
-            estimates = row.pop("estimates")
-            flat.append(row | apart(row, estimates, "estimator"))
-        return rows_to_frame(flat, backend)
+    @checked(table=text, backend=text)
+    def to_frame(self, table: str = "ranking", backend: str = "pandas") -> Any:
+        """A table as a frame: "ranking" (one row per policy, best first), "pairs" or "groups"."""
+        if table not in ("ranking", "pairs", "groups"):
+            table, backend = "ranking", table  # a library alone, as in the first release
+        if table != "ranking":
+            refuse_no_groups(self.groups if table == "groups" else self.pairs)
+            return rows_to_frame([without_facts(row) for row in self.to_dict()[table]], backend)
+        policies = [(row, row.pop("estimates")) for row in self.to_dict()["policies"]]
+        return rows_to_frame([row | apart(row, own, "estimator") for row, own in policies], backend)
 
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
@@ -342,6 +350,9 @@ class Comparison(Shown):
         reasons = sorted({f"{r}." for p in shown for r in p.reasons})
         return Table(title, columns, rows, align="lllrrr" + "r" * self.adjusts, notes=[*notes, *reasons[:4]])
 
+    def groups_table(self) -> Table:
+        return groups_table(self.groups, self.best if len(self.policies) > FEW else None, self.level_text)
+
     @property
     def level_text(self) -> str:
         return f"{100 * self.settings.level:g}%"
@@ -356,7 +367,8 @@ class Comparison(Shown):
 
     def blocks(self, width: int) -> list[Block]:
         warnings = [[f"Warning: {w}"] for w in self.warnings]
-        more = [self.bootstrap_table()] if self.settings.bootstrap else []
+        more = [self.groups_table()] if self.groups else []
+        more += [self.bootstrap_table()] if self.settings.bootstrap else []
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
     @checked(path=path_of_file, command=text, source=text, difference=optional(real()), overwrite=flag)

@@ -20,7 +20,7 @@ from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.baselines import describe_baseline
-from podium.estimates.estimators import Estimator, find_estimator
+from podium.estimates.estimators import DRE, LDE, Estimator, find_estimator
 from podium.estimates.evaluate import known_settings, rows_of
 from podium.estimates.methods import prepare
 from podium.estimates.moments import GroupSums
@@ -53,6 +53,12 @@ class StateComparison(Shown):
     shares: Floats  # (P, 3) of all states, in which the first policy of a pair is below, equal, above
     median_rows: float
     sample: int | None = None  # rows of the sample that the states come from; None where they come from all rows
+
+    @property
+    def kept(self) -> str:
+        """Which rows of a state count."""
+        latest = self.settings["duplicates"] == "latest"
+        return "from the latest row of each action in a state" if latest else "from every row"
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -129,7 +135,7 @@ class StateComparison(Shown):
         head = [
             repr(self.log),
             *describe_columns(self.log),
-            f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}",
+            f"Per state by {self.settings['estimator']} with baseline {self.settings['baseline']}, {self.kept}",
             *self.settings.get("notes", ()),
         ]
         if self.sample is not None:
@@ -141,7 +147,7 @@ class StateComparison(Shown):
 def compare_states(
     log: Log | ScannedLog,
     policies: Any = None,
-    estimator: str | Estimator = "LDE",
+    estimator: str | Estimator | None = None,
     baseline: Any = "mean",
     *,
     true_values: Any = None,
@@ -156,6 +162,8 @@ def compare_states(
 
     Parameters
     ----------
+    estimator : "LDE", "DRE", "IPS", "DiM", ...; by default DRE where the propensities are known, which uses every draw
+        of a state and is right however often each action was logged, and otherwise LDE
     true_values : (S, K) true V(pi|s) of the states in the order of `log.state_labels`, or a mapping from state
         to K values; then `share_below_minus_delta` is the share of (state, pair) whose product of estimated and
         true difference is <= -delta (Theorem 3's misprediction; for delta = 0, whose product is negative)
@@ -170,10 +178,10 @@ def compare_states(
     >>> podium.compare_states(log, {"a": "constant:a", "b": "constant:b"}).signs.tolist()
     [[1.0], [-1.0]]
     """
-    method = find_estimator(estimator)
-    refuse_ratios(method)
-    asked = Options.of(STATES, options, estimator=method, baseline=baseline)
+    chosen = None if estimator is None else refuse_ratios(find_estimator(estimator))
+    asked = Options.of(STATES, options, estimator=chosen, baseline=baseline)
     rows = rows_of(log, policies, asked)
+    method = chosen or usual_method(rows)
     sample, names = rows.sample, rows.policies.names
     terms = prepare(rows, method, asked).terms(rows.sample_part)
     states = sample.state_codes[terms.rows]
@@ -189,9 +197,7 @@ def compare_states(
     gaps = gaps_of(corrections, left, right, TIE)
     mispredicted = None
     if true_values is not None:
-        truth = check_truth(true_values, sample.state_labels, len(names))
-        products = gaps * (truth[:, left] - truth[:, right])
-        mispredicted = float(np.mean(products <= -delta if delta > 0 else products < 0))
+        mispredicted = mispredicted_share(gaps, check_truth(true_values, sample.state_labels, len(names)), delta)
     signs = np.sign(gaps) * (-1 if asked.lower_is_better else 1)
     settings = {
         "estimator": method.name,
@@ -218,6 +224,18 @@ def compare_states(
         shares=np.stack([(signs == sign).mean(axis=0) for sign in (-1, 0, 1)], axis=1),
         median_rows=float(np.median(sums.sizes)),
     )
+
+
+def usual_method(rows: Rows) -> Estimator:
+    """DRE where the propensities are known: LDE keeps the latest row of an action alone, however many there are."""
+    return DRE if rows.log.knows in ("full", "logged") and not rows.policies.proxies else LDE
+
+
+def mispredicted_share(gaps: Floats, truth: Floats, delta: float) -> float:
+    """The share of (state, pair) whose estimated and true differences have a product of -delta or less."""
+    left, right = pair_indices(truth.shape[1])
+    products = gaps * (truth[:, left] - truth[:, right])
+    return float(np.mean(products <= -delta if delta > 0 else products < 0))
 
 
 def costs_of_states(rows: Rows, kept: Codes) -> Floats | float:
@@ -247,13 +265,14 @@ def pair_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [" > ".join(pair if keys[" > ".join(pair)] == 1 else map(repr, pair)) for pair in pairs]
 
 
-def refuse_ratios(method: Estimator) -> None:
-    """A self-normalised estimate is a ratio of sums over the whole log, which no state has a part of its own in."""
+def refuse_ratios(method: Estimator) -> Estimator:
+    """The method, unless it is self-normalised: a ratio over the whole log, in which no state has its own part."""
     if method.self_normalized or method.rule == "steps":
         raise PodiumError(
             f"{method.name} is a ratio over the whole log, and has no values of single states",
             hint=f"use {method.counterpart.name}.",
         )
+    return method
 
 
 def check_truth(true_values: Any, labels: Sequence[Any], policies: int) -> Floats:

@@ -20,6 +20,7 @@ from podium.data.columns import Column, Floats, numbers_column, to_array
 from podium.data.errors import PodiumError, Unavailable, count, refuse_rows, shown
 from podium.data.facts import Fact
 from podium.data.frames import frame_to_columns, named_arrays
+from podium.data.grouping import refuse_groups
 from podium.data.log import LARGEST, Log
 from podium.data.owned import Own, owned
 from podium.data.probabilities import SMALLEST
@@ -306,6 +307,7 @@ class ContinuousLog(Own):
                     f"{name}= is for actions that can be listed, and these are numbers",
                     hint="who acted is known by ContinuousLog(..., densities=...); leave it out otherwise.",
                 )
+        refuse_groups(options, "continuous actions")
         made, chosen, notes = self.interactions(policies, kernel=kernel, bandwidth=bandwidth)
         if estimator is None:
             estimator = "LDE" if self.densities is None else "DRE"

@@ -70,6 +70,21 @@ SENTENCES: dict[str, str] = {
     "(--state)",
     "verdict contradicts DRE, column": "The {procedure} and DRE differ by more than chance explains; column "
     "{column!r} would explain it if it was recorded after the action; compare without it ({remedy})",
+    # of groups
+    "few rows in group": "The group has {rows}, and a claim needs {least}",
+    "group in blocks": "A log of this size is judged in blocks of rows, and some of them have next to no row of this "
+    "group",
+    "open among groups": "Sure enough alone, but not among {groups} groups judged together",
+    "group follows action": "Column {column!r} is related to the logged action beyond the propensities, so it may have "
+    "been recorded after the action: groups by it show the effect of actions, not for whom a policy is better",
+    "group repeats reward": "Column {column!r} alone determines the reward (R2 = {r2:.3f}), so it may have been "
+    "recorded after the outcome: groups by it cannot show for whom a policy is better",
+    "rare groups": "Groups by {column}: {values:,} values with fewer than {least} rows each are put together",
+    "groups": "Groups by {columns} share what they have in common: each is shrunk towards the whole as far as the log "
+    "shows no difference between groups. A claim also allows for the number of groups",
+    "groups of sample": "The groups by {column} come from the sample: values that it lacks are in no group",
+    "harm in group": "{a} is not better than {b} for everyone: it is worse where {by} is {value} "
+    "({difference}, P(worse) = {p_worse:.3f}).",
     # what a judgement rests on
     "no propensities": "Without propensities it is assumed that logging did not seek reward",
     "fixed shares": "The behavior policy is known for all actions: it takes each with a fixed probability ({shares})",

@@ -137,6 +137,25 @@ class Judgement:
             learned=pick(self.learned, None), empirical=pick(self.empirical, other.empirical), every_row=chosen,
         )  # fmt: skip
 
+    def only(self, n: int) -> Judgement:
+        """What is said of one pair alone."""
+
+        def pick(values: Floats | None) -> Floats | None:
+            return None if values is None else values[n : n + 1]
+
+        mixture = self.mixture
+        if mixture is not None:
+            some = slice(n, n + 1)
+            mixture = Mixture(
+                mixture.weights[:, some], mixture.means[:, some], mixture.scales[:, some], mixture.freedom[some]
+            )
+        return replace(
+            self, difference=self.difference[n : n + 1], std_error=self.std_error[n : n + 1],
+            freedom=self.freedom[n : n + 1], path=self.path[n : n + 1], silent=self.silent[n : n + 1],
+            reference=pick(self.reference), mixture=mixture, learned=pick(self.learned), known=pick(self.known),
+            empirical=pick(self.empirical), every_row=None, influence=None, logger=None, values=np.zeros(2),
+        )  # fmt: skip
+
     def p_above(self, threshold: float = 0.0) -> Floats:
         """(P,) the probability that a difference exceeds a threshold; 1/2 where nothing is known."""
         limit: Floats = np.full_like(self.difference, threshold)

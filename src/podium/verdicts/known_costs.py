@@ -21,16 +21,21 @@ def with_costs(judgement: Judgement, losses: Floats | None, same_rewards: bool) 
     if losses is None:
         return judgement
     i, j = pair_indices(len(losses))
-    known = losses[j] - losses[i]
-    values = judgement.values - losses
+    moved = moved_by(judgement, losses[j] - losses[i], same_rewards)
+    return replace(moved, values=judgement.values - losses)
+
+
+def moved_by(judgement: Judgement, known: Floats, same_rewards: bool) -> Judgement:
+    """The judgement with differences that are larger by (P,) known amounts; nothing but these where rewards never
+    differ."""
     if same_rewards:
         nothing = np.zeros(len(known))
         silent = tuple(why if gap == 0 else "" for why, gap in zip(judgement.silent, known, strict=True))
         return replace(
             judgement, difference=known, std_error=nothing, known=known, mixture=None, learned=None, reference=None,
-            empirical=None, silent=silent, values=values, path=("costs",) * len(known),
+            empirical=None, silent=silent, path=("costs",) * len(known),
         )  # fmt: skip
     mixture = judgement.mixture
     if mixture is not None:
         mixture = Mixture(mixture.weights, mixture.means + known, mixture.scales, mixture.freedom)
-    return replace(judgement, difference=judgement.difference + known, known=known, mixture=mixture, values=values)
+    return replace(judgement, difference=judgement.difference + known, known=known, mixture=mixture)

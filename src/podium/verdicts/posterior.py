@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.data.columns import Codes, Floats
 from podium.data.facts import Fact
@@ -27,7 +28,7 @@ from podium.verdicts.described import explained
 from podium.verdicts.evidence import Evidence
 from podium.verdicts.fitting import fit_variances
 from podium.verdicts.mixture import Mixture
-from podium.verdicts.prior import build_kernels
+from podium.verdicts.prior import Kernels, build_kernels
 from podium.verdicts.thin import informative_rows, rare_rewards, thin
 
 WHOLE_ROWS = 2000  # the longest log that is inverted at once
@@ -183,13 +184,51 @@ class Points:
 
 def whole(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     """All rows at once; None where the variances cannot be fitted."""
-    kernels = build_kernels(e, scale)
-    theta = fit_variances([(kernels, rows) for rows in deal(e, -(-e.rows // FIT_ROWS), FIT_ROWS)])
-    if theta is None:
+    fitted = fit_whole(e, scale)
+    if fitted is None:
         return None
-    kernels = kernels.tied(theta)
+    kernels, theta = fitted
     solved = solve(kernels, theta, check)
     return Points.of(solved).judged(e, solved.level, solved.aipw, solved.influence, kernels.logged)
+
+
+def fit_whole(e: Evidence, scale: float) -> tuple[Kernels, dict[str, float]] | None:
+    """The prior on all rows, and its variances; None where they cannot be fitted."""
+    kernels = build_kernels(e, scale)
+    theta = fit_variances([(kernels, rows) for rows in deal(e, -(-e.rows // FIT_ROWS), FIT_ROWS)])
+    return None if theta is None else (kernels.tied(theta), theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The rows of a long log in blocks, and the variances that all of them share."""
+
+    dealt: list[Codes]
+    theta: dict[str, float]
+    first: list[Kernels]  # of the blocks that the variances were fitted on
+    scale: float
+
+    def kernels(self, e: Evidence, block: int) -> Kernels:
+        """The prior on one block."""
+        kernels = self.first[block] if block < len(self.first) else self.of_rows(e, self.dealt[block])
+        return kernels.tied(self.theta)
+
+    def double(self, e: Evidence) -> Kernels:
+        """The prior on the first two blocks together."""
+        return self.of_rows(e, np.sort(np.concatenate(self.dealt[:2]))).tied(self.theta)
+
+    def of_rows(self, e: Evidence, rows: Codes) -> Kernels:
+        return build_kernels(e.take(rows), self.scale)
+
+
+def fit_blocks(e: Evidence, scale: float) -> Blocks | None:
+    """The blocks of a long log; None where the variances cannot be fitted."""
+    dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
+    first = [build_kernels(e.take(rows), scale) for rows in dealt[:FIT_BLOCKS]]
+    theta = fit_variances(
+        [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
+    )
+    return None if theta is None else Blocks(dealt, theta, first, scale)
 
 
 def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
@@ -205,24 +244,36 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     rows, whose variance w obeys the same formula: r = 2 c^2 / (v_0 - w) - c, between c^2 / v_0 (the blocks share
     nothing but the difference) and c (each knows what all know). The likelihoods of the blocks multiply.
     """
-    dealt = deal(e, -(-e.rows // BLOCK_ROWS), WHOLE_ROWS)
-    first = [build_kernels(e.take(rows), scale) for rows in dealt[:FIT_BLOCKS]]
-    theta = fit_variances(
-        [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
-    )
-    if theta is None:
+    fitted = fit_blocks(e, scale)
+    if fitted is None:
         return None
-    double = solve(build_kernels(e.take(np.sort(np.concatenate(dealt[:2]))), scale).tied(theta), theta, False)
-    allowed = double.rho_weights >= NEGLIGIBLE
-    kept = allowed.any(axis=1)
-    rhos, allowed = np.array(RHOS)[kept].tolist(), allowed[kept]
-    double = double.at(rhos)
+    double = solve(fitted.double(e), fitted.theta, False)
+    rhos, allowed = rhos_that_matter(double)
     found = []
     influence, logged = np.zeros((e.rows, e.n_policies)), np.zeros((e.n_policies, e.rows))
-    for b, rows in enumerate(dealt):
-        kernels = (first[b] if b < len(first) else build_kernels(e.take(rows), scale)).tied(theta)
-        found.append(solve(kernels, theta, check, rhos, allowed))
+    for b, rows in enumerate(fitted.dealt):
+        kernels = fitted.kernels(e, b)
+        found.append(solve(kernels, fitted.theta, check, rhos, allowed))
         influence[rows], logged[:, rows] = found[-1].influence, kernels.logged
+    checks = [s.aipw for s in found if s.aipw is not None]
+    aipw = None
+    if checks:
+        d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
+        aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
+    level = float(np.mean([s.level for s in found]))
+    together = combined(found, double.at(rhos))
+    return together.judged(e, level, aipw, influence / len(found), logged, BLOCK_WIDENING)
+
+
+def rhos_that_matter(double: Solved) -> tuple[list[float], NDArray[np.bool_]]:
+    """The rhos that have weight in a block of twice the rows, and (R, P) for which pairs."""
+    allowed = double.rho_weights >= NEGLIGIBLE
+    kept = allowed.any(axis=1)
+    return np.array(RHOS)[kept].tolist(), allowed[kept]
+
+
+def combined(found: list[Solved], double: Solved) -> Points:
+    """The posteriors of all blocks as one; `double` is that of a block of twice the rows, at the same rhos."""
     count = len(found)
     prior = np.maximum(np.mean([s.priors for s in found], axis=0), 1e-15)
     known = np.maximum(prior - np.mean([s.variances for s in found], axis=0), 1e-9 * prior)
@@ -230,7 +281,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     common = np.clip(2 * known**2 / twice - known, known**2 / prior, known)
     factor = known / (known + (count - 1) * common)
     weights = normalized(np.sum([s.likelihood for s in found], axis=0) + found[0].prior_weight)
-    together = Points(
+    return Points(
         weights=weights,
         means=factor * np.sum([s.means for s in found], axis=0),
         variances=prior - factor * count * known,
@@ -239,13 +290,6 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
         sandwich=(weights * factor).sum(axis=0) ** 2 * np.sum([s.sandwich for s in found], axis=0),
         freedom=np.sum([s.freedom for s in found], axis=0),
     )
-    checks = [s.aipw for s in found if s.aipw is not None]
-    aipw = None
-    if checks:
-        d2, v2, nu2 = (np.array(x) for x in zip(*checks, strict=True))
-        aipw = (d2.mean(axis=0), v2.mean(axis=0) / len(checks), nu2.sum(axis=0))
-    level = float(np.mean([s.level for s in found]))
-    return together.judged(e, level, aipw, influence / count, logged, BLOCK_WIDENING)
 
 
 def policy_values(differences: Floats, i: Codes, j: Codes, k: int) -> Floats:

@@ -17,6 +17,7 @@ from podium.outputs.insights import insights_of
 from podium.outputs.plots.answers import methods, pairs, ranking, states
 from podium.outputs.plots.canvas import Picture, theme_of
 from podium.outputs.plots.checks import coverage, drivers, plan, weights
+from podium.outputs.plots.groups import groups
 from podium.outputs.plots.map import spectrum
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from podium.outputs.insights import Insights
 
 __all__ = [
-    "KINDS", "coverage", "draw", "drivers", "methods", "overview", "pairs", "plan", "ranking", "spectrum", "states",
-    "weights",
+    "KINDS", "coverage", "draw", "drivers", "groups", "methods", "overview", "pairs", "plan", "ranking", "spectrum",
+    "states", "weights",
 ]  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def overview(result: Comparison | Insights, *, style: str = "light") -> Figure:
 
 KINDS: dict[str, Any] = {
     "overview": overview, "ranking": ranking, "pairs": pairs, "methods": methods, "spectrum": spectrum,
-    "states": states, "coverage": coverage, "weights": weights, "drivers": drivers, "plan": plan,
+    "groups": groups, "states": states, "coverage": coverage, "weights": weights, "drivers": drivers, "plan": plan,
 }  # fmt: skip
 
 
