@@ -26,6 +26,7 @@ from podium.command.options import (
     known_arguments,
     method_arguments,
     note_inputs,
+    outcome_arguments,
     policies_of,
     recorded,
     refuse_options,
@@ -182,6 +183,7 @@ def run_compare(options: argparse.Namespace) -> None:
         result = compare_recorded(steps, policies, **given, **judged)
     else:
         refuse_options(options, STEPS, "needs --episodes")
+        judged |= {**outcome_arguments(options), "difference": options.difference}
         result = compare(checked_log(options), policies_of(options), **judged)
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
@@ -195,8 +197,11 @@ def run_compare(options: argparse.Namespace) -> None:
         )
     show(result, options, {} if gate is None else {"gate": gate.to_dict()})
     if not options.json:
+        if options.verbose:
+            print("\n" + result.lift_table().text(terminal_width()))
         if gate is not None:
-            print("\n" + wrap(gate.sentence(), terminal_width(), ""))
+            lines = gate.sentence().split("\n")
+            print("\n" + "\n".join(wrap(line, terminal_width(), "") for line in lines))
         if options.html:
             print(f"\nReport: {options.html}")
 

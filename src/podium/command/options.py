@@ -11,6 +11,7 @@ from typing import Any
 from podium.data.errors import PodiumError
 from podium.data.files import note_input
 from podium.data.log import Log
+from podium.data.outcomes import outcomes, worths
 from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
@@ -49,8 +50,21 @@ def open_log(options: argparse.Namespace) -> Log | ScannedLog:
         drop_missing=options.drop_missing,
         date_format=options.date_format,
         sheet=options.sheet,
+        also=outcome_columns_of(options),
         **engine,
     )
+
+
+def outcome_columns_of(options: argparse.Namespace) -> list[str]:
+    """Every column that --also and --worth name."""
+    also, worth = outcome_arguments(options).values()
+    return list(dict.fromkeys([*(outcome.column for outcome in also), *(column for column, _ in worth)]))
+
+
+def outcome_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """--also and --worth, of the command that has them."""
+    also, worth = getattr(options, "also", None), getattr(options, "worth", None)
+    return {"also": outcomes("--also", also or ()), "worth": worths("--worth", worth or ())}
 
 
 def note_inputs(options: argparse.Namespace) -> None:
@@ -166,7 +180,7 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 
     unused = (
         "propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost", "success",
-        "date_format", "sheet",
+        "date_format", "sheet", "also", "worth",
     )  # fmt: skip
     refuse_options(options, unused, "has no meaning with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
@@ -176,5 +190,5 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
-        if getattr(options, name) is not None:
+        if getattr(options, name, None) is not None:
             raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")

@@ -40,6 +40,7 @@ from podium.data.times import parse_time
 
 MISSING = "(missing)"  # the level of a text that is missing
 REWARD_HINT = "a reward is a finite number in every row."
+OUTCOME_HINT = "an outcome is a finite number in every row."
 NEEDED = ("action", "reward", "propensity", "time", "unit")  # roles in which nothing may be missing
 FORMATS = {"day first": "%d{0}%m{0}%Y", "month first": "%m{0}%d{0}%Y"}
 
@@ -81,7 +82,8 @@ class Conversion:
         for header, column in self.columns.items():
             if column.dtype == object and header not in {*as_names, *self.roles.some("time")}:
                 self.columns[header] = self.numbers(header, column)
-        self.columns[names["reward"]] = self.outcome(names["reward"])
+        for header in (names["reward"], *self.roles.also):
+            self.columns[header] = self.outcome(header)
         if "time" in names and names["time"] not in self.text:
             self.columns[names["time"]] = self.moments(names["time"])
 
@@ -110,9 +112,10 @@ class Conversion:
     # --- rewards -----------------------------------------------------------------------------------------------------
 
     def outcome(self, header: str) -> Column:
-        """The rewards as numbers, where words tell a success from a failure."""
+        """Rewards or another outcome as numbers, where words tell a success from a failure."""
         column = self.columns[header]
-        if self.success is not None:
+        further = header in self.roles.also
+        if self.success is not None and not further:
             return self.as_success(header, column, self.success)
         if column.dtype != object or not any(isinstance(x, str) for x in column):
             return column
@@ -130,7 +133,10 @@ class Conversion:
             error = PodiumError(
                 f"column {header!r} holds words, and which of them is a success is not known: {shown}", hint
             )
-            self.problems.append(Problem(error, {"success": value}))
+            if further:
+                hint = f"write the column as 1 and 0, such as 1 for {value!r} and 0 for every other value."
+                error = PodiumError(error.message, hint)
+            self.problems.append(Problem(error, {} if further else {"success": value}))
         return column
 
     def as_success(self, header: str, column: Column, success: Any) -> Column:
@@ -222,7 +228,7 @@ class Conversion:
         else:
             numeric = any(isinstance(x, int | float) and x == x for x in values)
             words = GAPS if numeric or header in self.roles.some("propensity", "time") else NAME_GAPS
-            words = words | {"na"} if header in self.roles.some("reward") else words
+            words = words | {"na"} if header in (*self.roles.some("reward"), *self.roles.also) else words
         if not any(is_gap(x, words) or is_unequal(x) for x in values):
             return np.zeros(len(column), dtype=bool)
         return np.fromiter((is_gap(x, words) or is_unequal(x) for x in column), bool, len(column))
@@ -233,7 +239,7 @@ class Conversion:
 
     def needed_gaps(self) -> dict[str, NDArray[np.bool_]]:
         """The gaps of the columns in which nothing may be missing."""
-        found = {header: self.gaps(header) for header in dict.fromkeys(self.roles.some(*NEEDED))}
+        found = {header: self.gaps(header) for header in dict.fromkeys((*self.roles.some(*NEEDED), *self.roles.also))}
         return {header: gaps for header, gaps in found.items() if gaps.any()}
 
     def blank_rows(self) -> NDArray[np.bool_]:
@@ -242,7 +248,7 @@ class Conversion:
 
     def refuse_gaps(self) -> None:
         """A problem for every column in which something is missing that may not be."""
-        numbers, times = self.roles.some("reward", "propensity"), self.roles.some("time")
+        numbers, times = [*self.roles.some("reward", "propensity"), *self.roles.also], self.roles.some("time")
         blank = self.blank_rows()
         for header, found in self.needed_gaps().items():
             gaps = found & ~blank
