@@ -172,7 +172,7 @@ def run_compare(options: argparse.Namespace) -> None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
     result: Comparison
-    judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
+    judged = {"bootstrap": options.bootstrap, "difference": options.difference, **judge_arguments(options)}
     if options.continuous:
         result = compare_numbers(options, options.bootstrap)
     elif options.episodes:
@@ -183,8 +183,7 @@ def run_compare(options: argparse.Namespace) -> None:
         result = compare_recorded(steps, policies, **given, **judged)
     else:
         refuse_options(options, STEPS, "needs --episodes")
-        judged |= {**outcome_arguments(options), "difference": options.difference}
-        result = compare(checked_log(options), policies_of(options), **judged)
+        result = compare(checked_log(options), policies_of(options), **judged, **outcome_arguments(options))
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:

@@ -180,9 +180,10 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 
     unused = (
         "propensity", "time", "unit", "text", "actions", "eligible", "action_features", "cost", "success",
-        "date_format", "sheet", "also", "worth",
+        "date_format", "sheet",
     )  # fmt: skip
     refuse_options(options, unused, "has no meaning with --episodes")
+    refuse_options(options, ("also", "worth"), "cannot be used with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given

@@ -1,9 +1,9 @@
 """Relative lift: V(a)/V(b) - 1 in percent, with an interval that holds whatever goes with the error of V(b).
 
-Fieller: a lift L is possible if D - L V(b) = 0 is, D being the difference. Its standard error is largest, se(D) +
-|L| se(V(b)), where the two errors go together fully. With that bound the interval needs no correlation, which cannot be
-known where D is a posterior and V(b) is a DRE estimate, and it is the range of D / V(b) over the intervals of both. So it
-covers at least as often as these, and it includes 0 just where the interval of D does.
+Fieller: a lift L is possible if D - L V(b) = 0 is, D being the difference. The standard error of D - L V(b) is at most
+se(D) + |L| se(V(b)), whatever the correlation of the two, which is not known where D is a posterior and V(b) a DRE
+estimate. With that bound the interval is the range of D / V(b) over the intervals of both. It covers at least as often
+as these do, and it includes 0 just where the interval of D does.
 """
 
 from __future__ import annotations

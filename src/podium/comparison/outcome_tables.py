@@ -94,7 +94,9 @@ def frame_rows(result: Any, table: str, backend: str) -> tuple[list[dict[str, An
     if table == "pairs":
         return [flat_pair(p) for p in result.pairs], backend
     if not result.outcomes:
-        raise PodiumError("the comparison has no outcomes beside the reward", hint="name them with also=['cost:lower'].")
+        raise PodiumError(
+            "the comparison has no outcomes beside the reward", hint="name them with also=['cost:lower']."
+        )
     named = [{"outcome": name} | flat_pair(p) for name, outcome in result.outcomes.items() for p in outcome.pairs]
     return named, backend
 

@@ -162,8 +162,8 @@ def prepare(table: Table, asked: Asked) -> Ready:
 
 def conversion(table: Table, asked: Asked) -> Conversion:
     roles = assign_roles(
-        table.columns, asked.state, asked.action, asked.reward, asked.propensity, asked.time, asked.unit, asked.eligible,
-        asked.also,
+        table.columns, asked.state, asked.action, asked.reward, asked.propensity, asked.time, asked.unit,
+        asked.eligible, asked.also,
     )  # fmt: skip
     return Conversion(
         dict(table.columns), roles, asked.text, table.semicolons, table.line, asked.success, asked.date_format,

@@ -59,11 +59,11 @@ def worths(name: str, given: Any) -> tuple[tuple[str, float], ...]:
         pairs = [(column, given[column]) for column in given]
     else:
         entries = [given] if isinstance(given, str) else given
-        if not isinstance(entries, Sequence) or not entries and not isinstance(entries, tuple):
+        if not isinstance(entries, Sequence):
             raise PodiumError(f"{name} must say what outcomes are worth; it is {shown(given)}", hint=WORTH_HINT)
         pairs = [worth_of(name, entry) for entry in entries]
     for column, number in pairs:
-        good = isinstance(number, Real) and not isinstance(number, bool) and abs(number) <= LARGEST
+        good = isinstance(number, Real) and not isinstance(number, bool) and abs(float(number)) <= LARGEST
         if not isinstance(column, str) or not good:
             raise PodiumError(
                 f"the worth of {shown(column)} must be a finite number; it is {shown(number)}", hint=WORTH_HINT
@@ -115,3 +115,10 @@ def formula(reward: str, worth: Sequence[tuple[str, float]]) -> str:
     'reward - 0.2 x cost + 3 x visits'
     """
     return reward + "".join(f" {'-' if w < 0 else '+'} {abs(w):g} x {column}" for column, w in worth)
+
+
+def refuse_beside(options: Mapping[str, Any], what: str) -> None:
+    """Refuse outcomes beside the reward where only the reward can be compared."""
+    for name in ("also", "worth"):
+        if options.get(name):
+            raise PodiumError(f"{name}= cannot be used with {what}", hint="compare one reward at a time.")

@@ -54,16 +54,15 @@ class CombinedWork(Generic[P]):
         return self.work(self.combination.added_to(batch, self.columns) for batch in batches)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CombinedEngine:
     """The rows of another engine with the column."""
 
     engine: Engine
     combination: Combination
 
-    @property
-    def name(self) -> str:
-        return self.engine.name
+    def __post_init__(self) -> None:
+        self.name = self.engine.name
 
     @property
     def text(self) -> Sequence[str]:

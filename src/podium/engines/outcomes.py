@@ -19,7 +19,9 @@ from podium.engines.combined import Combination, CombinedEngine
 from podium.engines.rows import MemoryRows, Rows, ScannedRows, WholeRows, check_log
 
 NET_WORTH = "net worth"
-READ_HINT = f"{OUTCOME_HINT[:-1]}; podium.read_log(..., also=['{{0}}'], drop_missing=True) reads words, and leaves gaps out."
+READ_HINT = (
+    f"{OUTCOME_HINT[:-1]}; podium.read_log(..., also=['{{0}}'], drop_missing=True) reads words, and leaves gaps out."
+)
 
 
 def beside_states(log: Log | ScannedLog, columns: Sequence[str]) -> Log | ScannedLog:

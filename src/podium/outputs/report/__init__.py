@@ -15,6 +15,7 @@ from podium.outputs.display import shorten
 from podium.outputs.insights import Insights, insights_of
 from podium.outputs.markup import Markup, data_block, tag
 from podium.outputs.report import sections
+from podium.outputs.report.outcomes import outcome_section
 from podium.verdicts.leaks import leak_warnings
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ CONTENT_SECURITY_POLICY = (
 """What the page may do: run its own two constant blocks and nothing else. It holds for every report."""
 
 SECTIONS = (
-    sections.ranking, sections.pairs, sections.trust, sections.states, sections.method, sections.data,
+    sections.ranking, sections.pairs, outcome_section, sections.trust, sections.states, sections.method, sections.data,
 )  # fmt: skip
 CONTENTS = {
-    "ranking": "Ranking", "pairs": "Pairs", "trust": "Trust", "states": "States", "method": "Method", "data": "Data",
-    "reproduce": "Reproduce",
+    "ranking": "Ranking", "pairs": "Pairs", "outcomes": "Outcomes", "trust": "Trust", "states": "States",
+    "method": "Method", "data": "Data", "reproduce": "Reproduce",
 }  # fmt: skip
 
 
@@ -74,7 +75,8 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         tag("title", shorten(verdict.sentence, 140)),
         Markup(f"<style>{STYLE}</style>"),
     )
-    contents = tag("ul", [tag("li", tag("a", text, href=f"#{name}")) for name, text in CONTENTS.items()])
+    there = {name: text for name, text in CONTENTS.items() if name != "outcomes" or result.outcomes}
+    contents = tag("ul", [tag("li", tag("a", text, href=f"#{name}")) for name, text in there.items()])
     body = tag(
         "body",
         tag("a", "Skip to the ranking", href="#ranking", class_="skip"),
