@@ -120,13 +120,15 @@ class Reader:
             inside = self.word(after, "(")
             if inside is None:
                 continue
-            found = True
+            found, named = True, False
             for policy, end in self.names(inside, self.policies):
+                named = True
                 if (closed := self.word(end, ")")) is not None:
                     yield outcome, policy, closed
                 else:
                     self.fails(end, "')'")
-            self.fails(inside, "a policy")
+            if not named:
+                self.fails(inside, "a policy")
         for policy, after in self.names(at, self.policies):
             found = True
             yield None, policy, after
