@@ -122,8 +122,8 @@ def test_refusals() -> None:
     )
     gaps = podium.Log.from_columns(make_columns() | {"cost": [np.nan, *make_columns()["cost"][1:]]}, also=["cost"])
     assert fails(lambda: podium.compare(gaps, POLICIES, also=["cost"])).startswith(
-        "column 'cost' must be a finite number; row 1 holds nan (1 row)\n\nHint: an outcome is a finite number in every "
-        "row; podium.read_log(..., also=['cost'], drop_missing=True)"
+        "column 'cost' must be a finite number; row 1 holds nan (1 row)\n\n"
+        "Hint: an outcome is a finite number in every row; podium.read_log(..., also=['cost'], drop_missing=True)"
     )
     with pytest.raises(PodiumError, match="unknown option 'also'"):
         podium.diagnose(log, POLICIES, also=["cost"])
@@ -181,16 +181,16 @@ def test_lifts_agree_with_differences() -> None:
     result = podium.compare(make_log(), POLICIES, also=["cost"])
     for outcome in (result, *result.outcomes.values()):
         for pair in outcome.pairs:
-            assert pair.lift is not None and pair.interval is not None
+            assert pair.lift is not None
+            assert pair.interval is not None
             value = outcome.estimates[pair.b]["DRE"]
             assert value is not None
             assert pair.lift.percent == approx(100 * pair.difference / value)
             assert pair.lift.low < pair.lift.percent < pair.lift.high
             assert (pair.lift.low > 0, pair.lift.high < 0) == (pair.interval.low > 0, pair.interval.high < 0)
             back = outcome.pair(pair.b, pair.a).lift
-            assert back is not None and back.turned() == Lift(
-                approx(pair.lift.percent), approx(pair.lift.low), approx(pair.lift.high)
-            )
+            assert back is not None
+            assert back.turned() == Lift(approx(pair.lift.percent), approx(pair.lift.low), approx(pair.lift.high))
 
 
 def test_no_lift_over_a_value_near_0_or_without_propensities() -> None:
