@@ -198,7 +198,8 @@ def test_less_than_is_ambiguous_where_lower_is_better() -> None:
         result.gate("current < new")
     assert str(error.value) == (
         "'<' is ambiguous in 'current < new', since lower is better\n\n"
-        'Hint: write "current > new" if current is to be better, or "cost(current) < cost(new)" if its cost is to be lower.'
+        'Hint: write "current > new" if current is to be better, or "cost(current) < cost(new)" if its cost is to be '
+        "lower."
     )
 
 

@@ -80,11 +80,11 @@ def outcome_dict(result: Any, name: str) -> dict[str, Any]:
 
 def frame_rows(result: Any, table: str, backend: str) -> tuple[list[dict[str, Any]], str]:
     """The rows of a table, and the backend; a backend that stands alone asks for the ranking."""
-    if table in BACKENDS:
-        table, backend = "ranking", table
-    if table not in TABLES:
-        hint = meant(table, TABLES) + "the tables are " + ", ".join(TABLES) + "."
-        raise PodiumError(f"there is no table {shown(table)}", hint=hint)
+    if not isinstance(table, str) or table not in TABLES:
+        near = meant(table, TABLES)
+        if near and table not in BACKENDS:
+            raise PodiumError(f"there is no table {shown(table)}", hint=f"{near}the tables are {', '.join(TABLES)}.")
+        table, backend = "ranking", table  # which is refused there if it is no backend
     if table == "ranking":
         flat = []
         for row in (p.to_dict() for p in result.policies):
