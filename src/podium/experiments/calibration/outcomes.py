@@ -22,6 +22,7 @@ from podium.comparison.lifts import Lift
 from podium.comparison.pair import Interval
 from podium.comparison.result import Comparison
 from podium.data.columns import Floats
+from podium.data.errors import count
 from podium.data.log import Log
 from podium.data.progress import counted
 from podium.experiments.calibration.trials import one_thread
@@ -142,7 +143,7 @@ def tables(logs: int, rows: Sequence[int], loggers: Sequence[str], seed: int) ->
             for name, figures in found.items():
                 total[name, n] = total.get((name, n), np.zeros(3)) + figures
     many = logs * len(loggers)
-    note = f"{many:,} logs in each cell; loggers: {', '.join(loggers)}; seed {seed}."
+    note = f"{count(many, 'log')} in each cell; loggers: {', '.join(loggers)}; seed {seed}."
     gate_rows = []
     for name, n in sums:
         holds, unsure, opposite = (f"{100 * x / many:.1f}%" for x in sums[name, n])
