@@ -610,7 +610,7 @@ def test_json_follows_the_contract() -> None:
     for p, pair in zip(content["pairs"], result.pairs, strict=True):
         assert set(p) == contract | {
             "std_error", "bootstrap_low", "bootstrap_high", "source", "reason_facts", "gamma", "hidden_cause",
-            "adjusted_low", "adjusted_high", "adjusted_level",
+            "adjusted_low", "adjusted_high", "adjusted_level", "lift", "practically_the_same",
         }  # fmt: skip
         assert p["difference"] == pair.difference  # at full precision
         assert p["verdict"] in ("better", "worse", "cannot tell")

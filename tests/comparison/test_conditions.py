@@ -234,7 +234,7 @@ def test_exit_codes(gate: str, code: int, verdict: str, folder: Path, capsys: py
     assert main([*COMMAND, "--gate", gate, "--json"]) == code
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     contract = {"condition", "probability", "verdict", "exit_code", "reasons"}
-    assert set(answer["gate"]) == contract | {"difference", "low", "high"}
+    assert set(answer["gate"]) == contract | {"difference", "low", "high", "parts"}
     assert answer["gate"] | {"condition": gate, "verdict": verdict, "exit_code": code} == answer["gate"]
     assert (answer["gate"]["reasons"] != []) == (code == 3)
     assert main([*COMMAND, "--json"]) == 0

@@ -117,6 +117,20 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "A probability between 0.025 and 0.975 leaves it open at level 0.95",
     ),
     "nothing known": ({}, "Nothing is known of this pair"),
+    "practically the same": ({"difference": 0.05}, "The whole interval lies within 0.05: practically the same"),
+    "no value for a percentage": (
+        {"policy": "current"},
+        "A margin in percent needs the value of 'current', and DRE does not show it to be clearly above 0",
+    ),
+    "groups open": (
+        {"groups": 2, "of": 3, "named": "'phone', 'tablet'"},
+        "The log cannot tell in 2 of 3 groups: 'phone', 'tablet'",
+    ),
+    "groups fail": ({"named": "'phone'"}, "It does not hold for 'phone'"),
+    "net worth": (
+        {"formula": "reward - 0.2 x cost"},
+        "Policies are ranked by net worth = reward - 0.2 x cost, added up row by row; each outcome by itself follows",
+    ),
     "column follows action": (
         {"column": "status", "remedy": "--state age"},
         "Column 'status' differs between actions by more than the propensities explain, so it may have been recorded "

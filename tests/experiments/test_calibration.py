@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from podium.experiments.calibration import foresight, large
+from podium.experiments.calibration import foresight, large, outcomes
 from podium.experiments.calibration.bench import main
 from podium.experiments.calibration.families import FAMILIES, family
 from podium.experiments.calibration.tables import Results, reliability
@@ -195,3 +195,16 @@ def test_foresight_is_reported_by_family() -> None:
     assert [line[-4:] for line in lines] == [
         ["0.50", "0.50", "0.50", "(1)"], ["1.50", "1.50", "1.50", "(1)"], ["0.60", "1.00", "1.40", "(2)"],
     ]  # fmt: skip
+
+
+def test_guardrails_and_lifts_are_measured_against_the_truth() -> None:
+    """The truth of a world is what many rows of it show; one log fills every cell of both tables."""
+    rng = np.random.default_rng(3)
+    world = outcomes.make_world(rng, "by state")
+    log, policies = outcomes.draw(world, rng, 40_000)
+    weights = policies["new"][np.arange(len(log)), log.action_codes] / log.propensities
+    assert float((weights * log.columns["cost"]).mean()) == pytest.approx(world.value("new", world.cost), abs=0.06)
+    gates, intervals = outcomes.tables(1, [100], ["uniform"], seed=1)
+    assert len(gates.rows) == 10
+    assert [row[0] for row in intervals.rows][-1] == "net worth"
+    assert gates.notes == ["1 log in each cell; loggers: uniform; seed 1."]

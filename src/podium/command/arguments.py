@@ -172,11 +172,17 @@ def compare_options(add: Add) -> None:
         "also compare in groups of rows: COL for its values or four ranges, COL:40,65 with cuts; repeat for several"
     )
     add("--by", action="append", metavar="COL", help=groups)
-    add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
+    parts = '"new > current", "new > current - 0.02", "new > current and cost(new) < cost(current) + 5%%"'
+    add("--gate", metavar="CONDITION", help=f"exit 0 if all parts hold, 4 if the opposite of one does, else 3: {parts}")
+    outcome = "further outcome to compare, a column that is never state; COL:lower if lower is better; repeatable"
+    add("--also", action="append", metavar="COL", help=outcome)
+    worth = "worth of an outcome in units of the reward, such as cost=-0.2; ranks by reward + W x outcome; repeatable"
+    add("--worth", action="append", metavar="COL=W", help=worth)
+    add("--verbose", action="store_true", help="also print relative lifts in percent")
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
     overwrite_option(add)
-    matters = "the smallest difference in reward that matters, for the report"
+    matters = "the smallest difference in reward that matters: pairs within it are practically the same"
     add("--difference", type=float, metavar="D", help=matters)
 
 

@@ -22,10 +22,12 @@ from podium.command.options import (
     STEPS,
     baseline_of,
     behavior_of,
+    group_columns,
     judge_arguments,
     known_arguments,
     method_arguments,
     note_inputs,
+    outcome_arguments,
     policies_of,
     recorded,
     refuse_options,
@@ -172,7 +174,10 @@ def run_compare(options: argparse.Namespace) -> None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
     result: Comparison
-    judged = {"bootstrap": options.bootstrap, "by": options.by or (), **judge_arguments(options)}
+    judged = {
+        "bootstrap": options.bootstrap, "by": options.by or (), "difference": options.difference,
+        **judge_arguments(options),
+    }  # fmt: skip
     if options.continuous:
         refuse_groups(judged, "continuous actions")
     if options.continuous:
@@ -185,7 +190,9 @@ def run_compare(options: argparse.Namespace) -> None:
         result = compare_recorded(steps, policies, **given, **judged)
     else:
         refuse_options(options, STEPS, "needs --episodes")
-        result = compare(checked_log(options), policies_of(options), **judged)
+        log = checked_log(options)
+        judged["by"] = group_columns(options, log)
+        result = compare(log, policies_of(options), **judged, **outcome_arguments(options))
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:
@@ -198,8 +205,11 @@ def run_compare(options: argparse.Namespace) -> None:
         )
     show(result, options, {} if gate is None else {"gate": gate.to_dict()})
     if not options.json:
+        if options.verbose:
+            print("\n" + result.lift_table().text(terminal_width()))
         if gate is not None:
-            print("\n" + wrap(gate.sentence(), terminal_width(), ""))
+            lines = gate.sentence().split("\n")
+            print("\n" + "\n".join(wrap(line, terminal_width(), "") for line in lines))
         if options.html:
             print(f"\nReport: {options.html}")
 

@@ -43,6 +43,7 @@ def check_commands(options: argparse.Namespace) -> None:
         )
     refuse_options(options, STEPS, "needs --episodes")
     refuse_options(options, LISTED, "has no meaning with --continuous")
+    refuse_options(options, ("also", "worth"), "cannot be used with --continuous")
     if options.engine not in ("auto", "memory"):
         raise PodiumError(
             f"continuous actions are compared in memory, and --engine names {options.engine}",
@@ -80,7 +81,8 @@ def smoothing(options: argparse.Namespace) -> dict[str, Any]:
 
 def compare_numbers(options: argparse.Namespace, bootstrap: int) -> Comparison:
     """`podium compare --continuous`."""
-    given, judged = policies(options), {**judge_arguments(options), "bootstrap": bootstrap}
+    asked = {"bootstrap": bootstrap, "difference": options.difference}
+    given, judged = policies(options), {**judge_arguments(options), **asked}
     return opened(options).compare(given, **judged, **smoothing(options))
 
 

@@ -8,10 +8,12 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
+from podium.comparison.gate_parts import columns_named
 from podium.data.errors import PodiumError, Unconverted
 from podium.data.files import note_input
 from podium.data.log import Log
 from podium.data.opening import scan_log
+from podium.data.outcomes import outcomes, worths
 from podium.data.paths import find_files
 from podium.data.progress import show_progress
 from podium.data.read import KINDS
@@ -63,8 +65,28 @@ def opened(options: argparse.Namespace, chosen: str, given: dict[str, Any]) -> L
         date_format=options.date_format,
         sheet=options.sheet,
         decimal=options.decimal,
+        also=outcome_columns_of(options),
         **engine,
     )
+
+
+def outcome_columns_of(options: argparse.Namespace) -> list[str]:
+    """Every column that --also and --worth name."""
+    also, worth = outcome_arguments(options).values()
+    return list(dict.fromkeys([*(outcome.column for outcome in also), *(column for column, _ in worth)]))
+
+
+def group_columns(options: argparse.Namespace, log: Log | ScannedLog) -> list[str]:
+    """The columns of --by, and those in whose groups --gate asks a part to hold."""
+    asked = list(options.by or ())
+    named = {*asked, *(entry.rpartition(":")[0] for entry in asked)}
+    return asked + [column for column in columns_named(options.gate or "", log.columns) if column not in named]
+
+
+def outcome_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """--also and --worth, of the command that has them."""
+    also, worth = getattr(options, "also", None), getattr(options, "worth", None)
+    return {"also": outcomes("--also", also or ()), "worth": worths("--worth", worth or ())}
 
 
 def note_inputs(options: argparse.Namespace) -> None:
@@ -184,6 +206,7 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
         "date_format", "sheet", "decimal",
     )  # fmt: skip
     refuse_options(options, unused, "has no meaning with --episodes")
+    refuse_options(options, ("also", "worth"), "cannot be used with --episodes")
     steps = [*read(options.log, action=options.action, reward=options.reward, observation=options.state or ())]
     given = {name: getattr(options, name) for name in STEPS if getattr(options, name) is not None}
     return steps, policies_of(options) or {}, given
@@ -191,5 +214,5 @@ def recorded(options: argparse.Namespace) -> tuple[list[Any], dict[str, str], di
 
 def refuse_options(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
-        if getattr(options, name) is not None:
+        if getattr(options, name, None) is not None:
             raise PodiumError(f"--{name.replace('_', '-')} {why}", hint=f"see podium {options.run} --help.")

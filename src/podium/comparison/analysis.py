@@ -74,6 +74,7 @@ class Analysis:
     usual, obstacle : the procedure that judges the sample, and why it is not the posterior; nothing if it is
     every_row : the doubly robust method and what it found on all rows, where it can judge
     notes, warnings : what should be said
+    valued : what DRE found on all rows, for lifts; None where it cannot be used
     """
 
     rows: Rows
@@ -87,6 +88,7 @@ class Analysis:
     every_row: tuple[Method, MethodResult] | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    valued: MethodResult | None = None
 
     @cached_property
     def units(self) -> float:
@@ -235,14 +237,14 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
     resamples = bool(options.bootstrap) or usual not in (EVERY_ROW, *JUDGES)
     results = run(rows, [*methods, *([] if extra is None else [extra])], pieces=resamples, seed=options.seed)
     by_name = {m.estimator.name: result for m, result in zip(methods, results, strict=False)}
-    main = results[0]
+    main, found = results[0], all_net(by_name, rows)
     shown = list(dict.fromkeys([*ESTIMATORS, method.name]))
     return Analysis(
         rows=rows,
         options=options,
         main=main,
         terms=sample_terms(scoring, rows),
-        values=value_table(rows.policies.names, shown, all_net(by_name, rows)),
+        values=value_table(rows.policies.names, shown, found),
         unavailable=unavailable,
         usual=usual,
         obstacle=obstacle,
@@ -254,6 +256,7 @@ def analyze_rows(rows: Rows, method: Estimator, options: Options) -> Analysis:
             *rows.warnings,
             *weight_warnings(rows),
         ),
+        valued=found.get("DRE"),
     )
 
 

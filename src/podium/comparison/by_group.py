@@ -20,7 +20,7 @@ from podium.comparison.pair import Interval, Pair
 from podium.data.columns import Codes, Column, Floats, factorize, is_missing
 from podium.data.errors import PodiumError, count
 from podium.data.facts import Fact
-from podium.data.grouping import FEW_ROWS, Grouping, find_column, group_rows
+from podium.data.grouping import FEW_ROWS, Grouping, find_column, group_rows, known_after
 from podium.data.log import Log
 from podium.data.scales import unit_of
 from podium.engines.parts import Part
@@ -58,8 +58,11 @@ def check_by(log: Any, options: Options) -> None:
         raise PodiumError(
             'groups are averages over rows, and normalize="states" averages over states', hint="leave one of them out."
         )
+    outcomes = [outcome.column for outcome in options.outcomes]
     for asked in options.by:
-        find_column(asked, headers_of(log), role_names(log))
+        named = find_column(asked, headers_of(log), role_names(log))
+        if named.column in outcomes:
+            raise known_after(named.column, "it is an outcome")
 
 
 def headers_of(log: Any) -> Collection[str]:

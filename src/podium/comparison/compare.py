@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze
+from podium.comparison.arranged import add_bootstrap, arrange, quarrels
 from podium.comparison.by_group import check_by, find_groups, harmed
-from podium.comparison.groups import Group
-from podium.comparison.pair import Interval, Pair
+from podium.comparison.outcomes import asked_beside, header_notes, of_outcome
+from podium.comparison.pair import Pair
 from podium.comparison.planning import Plan, make_plan
 from podium.comparison.result import Basis, Comparison, Ranked, Settings
 from podium.comparison.state_columns import state_warnings
@@ -23,23 +23,23 @@ from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scales import noise_of
 from podium.data.scan import ScannedLog
+from podium.engines.outcomes import beside_states, with_worth
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline, learned
 from podium.estimates.costs import net
 from podium.estimates.estimators import LDE, Estimator, find_estimator
-from podium.estimates.options import Options
+from podium.estimates.options import OUTCOMES, Options
 from podium.estimates.results import TIE
 from podium.policies import same_policies
 from podium.verdicts.judge import JUDGES, why_no_posterior
 from podium.verdicts.judgement import Judgement
 from podium.verdicts.known_costs import with_costs
 from podium.verdicts.looks import parse_look, spend
-from podium.verdicts.multiplicity import best_and_regret, claim, claim_jointly, rule_text, two_sided
-from podium.verdicts.pairs import pair_indices
+from podium.verdicts.multiplicity import best_and_regret, rule_text
 from podium.verdicts.recipes import recipes_in
 
-COMPARE = tuple(field.name for field in fields(Options))
+COMPARE = tuple(field.name for field in fields(Options) if field.name not in OUTCOMES)  # what its siblings take too
 RANKERS = (*JUDGES, "doubly robust")  # what can rank besides the methods: procedures that give values of their own
 
 
@@ -65,6 +65,9 @@ def compare(
     action_features: Any = None,
     cost: Any = None,
     by: str | Sequence[str] = (),
+    also: Any = (),
+    worth: Any = (),
+    difference: float | None = None,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -100,8 +103,10 @@ def compare(
     cost : known costs, subtracted from every value exactly (added where lower is better): {"call": 2.5}, actions that
         are not named cost 0; "column:price" for a column of the action features, for columns `price:<action>` of the
         log, or for a column of the log that always holds the same cost of an action; a list of such texts adds them up
-    by : columns that cut the rows into groups, in each of which every pair is judged too: "device" for one group per
-        value, "age" for four groups of numbers, "age:40,65" for groups with these cuts
+    by : columns whose groups are judged too: "device" by values, "age" in four ranges, "age:40,65" with these cuts
+    also : further outcomes, columns that are never state: ["visits", "cost:lower"], where lower is better
+    worth : what outcomes are worth in units of the reward, {"cost": -0.2}: rows count as reward + W x outcome
+    difference : the smallest difference that matters; pairs within it are practically the same
 
     Examples
     --------
@@ -112,7 +117,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows, look, action_features, cost, by,
+        bootstrap, seed, sample_rows, look, action_features, cost, by, also, worth, difference,
     )  # fmt: skip
     return compare_with(log, policies, options)
 
@@ -121,17 +126,29 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     """The comparison that some options ask for."""
     judges = str(options.estimator).lower() in RANKERS  # ranked by the values that a procedure itself gives
     method = LDE if options.estimator is None or judges else find_estimator(options.estimator, RANKERS)
+    log = beside_states(log, [outcome.column for outcome in options.outcomes])
     check_by(log, options)
-    analysis = analyze(log, policies, method, options)
-    rows, costs = analysis.rows, analysis.rows.policies.costs
+    reward = log.header("reward")
+    analysis = analyze(with_worth(log, options.worth) if options.worth else log, policies, method, options)
+    ranker = str(options.estimator).lower() if judges else None
+    found = replace(analysis, notes=(*header_notes(options, reward), *analysis.notes))
+    result = compared(found, ranker)
+    beside = asked_beside(options, reward)
+    others = {o.column: compared(of_outcome(analysis, method, o), ranker) for o in beside}
+    return replace(result, outcomes=others)
+
+
+def compared(analysis: Analysis, asked: str | None) -> Comparison:
+    """The comparison that an analysis allows; `asked` is the procedure that ranks, where one was asked for."""
+    rows, options, costs = analysis.rows, analysis.options, analysis.rows.policies.costs
     judgement = analysis.judgement.without_noise()
     same = costs is not None and same_rewards(rows)
     if costs is not None:
         judgement = with_costs(judgement, costs.losses, same)
-    ranking = rank(analysis, judgement, str(options.estimator).lower() if judges else None)
+    ranking = rank(analysis, judgement, asked)
     sign = -1.0 if options.lower_is_better else 1.0
     order, ranks = rank_scores((sign * ranking.centred).tolist(), ranking.tie)
-    pairs = arrange(judgement, order, rows, options)
+    pairs = arrange(analysis, judgement, order)
     if options.bootstrap:
         pairs = add_bootstrap(pairs, analysis)
     groups, notes = find_groups(analysis, judgement, order, options, same)
@@ -139,17 +156,17 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     if analysis.obstacle:
         unavailable = {"posterior": analysis.obstacle, **unavailable}
     ranked = ranked_policies(ranking, judgement, pairs, order, ranks, rows, options)
-    alone = [Fact("costs alone")] if judgement.certain.any() else []
     if any(p.p_best is None for p in ranked):
         unavailable = {**unavailable, "P(best)": Fact("best unknown")}
+    said = (*quarrels(pairs), *harmed(groups, pairs))
     return Comparison(
         log=rows.log,
         settings=settings_of(analysis, judgement, ranking.by, notes),
         policies=ranked,
         pairs=pairs,
         unavailable=unavailable,
-        warnings=(*analysis.alarms, *quarrels(pairs, groups), *alone, *analysis.warnings),
-        basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
+        warnings=(*analysis.alarms, *said, *costs_alone(judgement), *analysis.warnings),
+        basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options, analysis.valued),
         groups=groups,
     )
 
@@ -247,6 +264,8 @@ def settings_of(analysis: Analysis, judgement: Judgement, ranker: str, more: Seq
         action_features=None if rows.sample.action_features is None else rows.sample.action_features.names,
         recipes=recipes_in(rows.policies) or None,
         by=tuple(options.by) or None,
+        worth=dict(options.worth) or None,
+        difference=options.difference,
     )
 
 
@@ -270,6 +289,10 @@ def same_rewards(rows: Rows) -> bool:
     """Whether every row of the log has the same reward."""
     facts = rows.source.facts()
     return facts.low == facts.high
+
+
+def costs_alone(judgement: Judgement) -> list[Fact]:
+    return [Fact("costs alone")] if judgement.certain.any() else []
 
 
 def plan(log: Log | ScannedLog, policies: Any = None, *, difference: float, **options: Any) -> Plan:
@@ -319,80 +342,3 @@ def sources(analysis: Analysis, judgement: Judgement) -> list[Fact]:
     if judgement.every_row is not None:
         by_rows = int(judgement.every_row.sum())
     return [Fact("DRE judges", pairs=by_rows, of=pairs)] if by_rows else []
-
-
-def arrange(judgement: Judgement, order: Sequence[int], rows: Rows, options: Options) -> tuple[Pair, ...]:
-    """Every pair in rank order, with its verdict."""
-    names, level = rows.policies.names, options.level
-    by_sample = np.full(len(judgement.path), not rows.whole and judgement.procedure in JUDGES)
-    if judgement.every_row is not None:
-        by_sample &= ~judgement.every_row
-    p_above = judgement.p_above()
-    p_value = np.where(judgement.usable, two_sided(p_above), 1.0)
-    look = None if options.look is None else parse_look(options.look, len(rows))
-    error = spend(look, level)
-    claims = claim_jointly(p_value, judgement, error, options.seed) if options.joint else claim(p_value, error)
-    adjusted = np.minimum(1.0, claims.adjusted * ((1 - level) / error))
-    intervals = judgement.interval(level)
-    deciding = judgement.interval(1 - claims.limit)
-    index = {(int(i), int(j)): n for n, (i, j) in enumerate(zip(*pair_indices(len(order)), strict=True))}
-    pairs = []
-    for a, b in combinations(order, 2):
-        turned = (a, b) not in index
-        n = index[(b, a) if turned else (a, b)]
-        flip = -1.0 if turned else 1.0
-        p_better = 1 - float(p_above[n]) if turned != options.lower_is_better else float(p_above[n])
-        claimed = bool(adjusted[n] <= 1 - level)
-        pairs.append(
-            Pair(
-                a=names[a],
-                b=names[b],
-                difference=flip * float(judgement.difference[n]) + 0.0,  # no negative zero
-                std_error=float(judgement.std_error[n]) if np.isfinite(judgement.std_error[n]) else None,
-                interval=interval_of(intervals, n, flip),
-                p_better=p_better,
-                p_adjusted=float(adjusted[n]),
-                verdict="cannot tell" if not claimed else "better" if p_better > 0.5 else "worse",
-                path=judgement.path[n],
-                source="sample" if by_sample[n] else "all rows",
-                reasons=()
-                if claimed
-                else (judgement.silent[n] or why_open(p_value[n], claims.adjusted[n], level, len(index)),),
-                adjusted=interval_of(deciding, n, flip),
-                adjusted_level=1 - float(claims.limit[n]),
-            )
-        )
-    return tuple(pairs)
-
-
-def interval_of(intervals: tuple[Floats, Floats], n: int, flip: float) -> Interval | None:
-    """The interval of pair n, turned round where `flip` is -1; None where nothing is known."""
-    ends = sorted(flip * float(end[n]) for end in intervals)
-    return Interval(*ends) if np.isfinite(ends).all() else None
-
-
-def why_open(p_value: float, at_once: float, level: float, pairs: int) -> Fact:
-    """Why a pair about which a claim may be made is left undecided: alone, among all pairs, or at this look."""
-    if p_value > 1 - level:
-        return Fact("open")
-    return Fact("open among many", pairs=pairs) if at_once > 1 - level else Fact("open at this look")
-
-
-def quarrels(pairs: Sequence[Pair], groups: Sequence[Group]) -> tuple[Fact, ...]:
-    """Verdicts that contradict the ranking, and groups that a better policy harms."""
-    worse = [p for p in pairs if p.verdict == "worse"]
-    found = [Fact("verdict against ranking", a=p.a, b=p.b, p_better=p.p_better) for p in worse]
-    return (*found, *harmed(groups, pairs))
-
-
-def add_bootstrap(pairs: tuple[Pair, ...], analysis: Analysis) -> tuple[Pair, ...]:
-    """The pairs with percentile bootstrap intervals beside them."""
-    low, high = analysis.resampled()
-    if (costs := analysis.rows.policies.costs) is not None:
-        known = costs.losses[None, :] - costs.losses[:, None]
-        low, high = low + known, high + known
-    place = {name: k for k, name in enumerate(analysis.rows.policies.names)}
-    where = [(place[p.a], place[p.b]) for p in pairs]
-    return tuple(
-        replace(p, bootstrap=Interval(float(low[ij]), float(high[ij]))) for p, ij in zip(pairs, where, strict=True)
-    )

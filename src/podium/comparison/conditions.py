@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from podium.data.errors import PodiumError, close_to
 from podium.data.facts import Fact
@@ -31,12 +31,34 @@ class Condition:
             return f"{self.better} > {self.other}"
         return f"{self.better} > {self.other} {'-' if self.margin < 0 else '+'} {abs(self.margin):g}"
 
+    @property
+    def subject(self) -> str:
+        """The difference that it is about."""
+        return f"{self.better} - {self.other}"
+
+    @property
+    def outcome(self) -> None:
+        """It is about the reward that ranks."""
+        return None
+
+
+class Stated(Protocol):
+    """A condition in either form: its text, the difference that it is about, and the outcome (None: what ranks)."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def outcome(self) -> str | None: ...
+
 
 @dataclass(frozen=True)
 class GateAnswer:
-    """What the log says of a condition: `probability` that it holds, the verdict and its exit code."""
+    """What the log says of a condition: `probability` that it holds, the verdict and its exit code.
 
-    condition: Condition
+    Of several parts, the probability is that of the least certain one, and differences stand with the parts.
+    """
+
+    condition: Stated
     probability: float
     verdict: str  # "holds", "cannot tell" or "the opposite holds"
     exit_code: int
@@ -44,8 +66,14 @@ class GateAnswer:
     difference: float = math.nan  # of the two policies; nan where nothing is known
     low: float = math.nan  # its interval at the level that the gate needs, not adjusted for other pairs
     high: float = math.nan
+    parts: tuple[GateAnswer, ...] = ()  # where there are several
 
     def to_dict(self) -> dict[str, Any]:
+        """The content of JSON; a condition that stands alone is its own only part."""
+        parts = [{"outcome": part.condition.outcome} | part.own_dict() for part in self.parts or (self,)]
+        return self.own_dict() | {"parts": parts}
+
+    def own_dict(self) -> dict[str, Any]:
         return {
             "condition": str(self.condition),
             "probability": self.probability,
@@ -58,11 +86,16 @@ class GateAnswer:
         }
 
     def sentence(self) -> str:
+        """The answer in words; of several parts, each in a line of its own."""
+        if self.parts:
+            held = sum(part.exit_code == HOLDS for part in self.parts)
+            whole = f"Gate {str(self.condition)!r}: {self.verdict}. {held} of {len(self.parts)} parts hold."
+            return "\n".join([whole, *(part.sentence().replace("Gate ", "Part ", 1) for part in self.parts)])
         sure = f"{percent(1 - self.probability if self.exit_code == OPPOSITE else self.probability)} sure"
         sure += " that it holds" if self.exit_code == OPEN else ""
         numbers = ""
         if math.isfinite(self.low):
-            numbers = f" {self.condition.better} - {self.condition.other} is {number(self.difference)}, interval "
+            numbers = f" {self.condition.subject} is {number(self.difference)}, interval "
             numbers += f"[{number(self.low, 3)}, {number(self.high, 3)}], judged from these two policies alone."
         return f"Gate {str(self.condition)!r}: {self.verdict} ({sure}).{numbers}" + "".join(
             f" {r}." for r in self.reasons
@@ -122,7 +155,7 @@ def checked(condition: Condition) -> Condition:
     return condition
 
 
-def answer_gate(condition: Condition, probability: float, level: float, reason: str) -> GateAnswer:
+def answer_gate(condition: Stated, probability: float, level: float, reason: str) -> GateAnswer:
     """The answer to a condition that holds with this probability; a reason means that no claim may be made."""
     surely = (1 + level) / 2
     if reason:

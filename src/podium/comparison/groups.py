@@ -87,7 +87,7 @@ class GroupClaim:
     Attributes
     ----------
     verdict : "holds" where every group claims it by itself; "the opposite holds" where some group claims that a is
-        worse by more than the margin; otherwise "cannot tell"
+        worse by more than the margin, allowing for the number of groups; otherwise "cannot tell"
     weakest : the group in which it is least probable
     probability : how probable it is there
     reasons : why it cannot be told, group by group; empty where it can
@@ -122,20 +122,30 @@ def group_claims(groups: Sequence[Group], a: str, b: str, margin: float, by: str
     """
     chosen = groups_of(groups, a, b, by)
     probable = [p_no_worse(g, margin) for g in chosen]
-    sure = [(1 + g.claim_level) / 2 for g in chosen]
+    failing, undecided = tested_in_every(chosen, probable)
+    if failing:
+        return GroupClaim(a, b, margin, chosen, "the opposite holds", chosen[failing[0]], probable[failing[0]])
     weakest = min(range(len(chosen)), key=lambda n: (chosen[n].usable, probable[n]))
-    usable = [n for n, g in enumerate(chosen) if g.usable]
-    harmed = [n for n in usable if probable[n] <= 1 - sure[n]]
-    if harmed:
-        worst = min(harmed, key=lambda n: probable[n])
-        return GroupClaim(a, b, margin, chosen, "the opposite holds", chosen[worst], probable[worst])
-    reasons = [
-        f"{g.by} {g.value}: {g.reasons[0] if not g.usable and g.reasons else open_text(probable[n], sure[n], g)}"
-        for n, g in enumerate(chosen)
-        if not g.usable or probable[n] < sure[n]
-    ]
+    reasons = tuple(f"{chosen[n].by} {chosen[n].value}: {why_undecided(chosen[n], probable[n])}" for n in undecided)
     verdict = "cannot tell" if reasons else "holds"
-    return GroupClaim(a, b, margin, chosen, verdict, chosen[weakest], probable[weakest], tuple(reasons))
+    return GroupClaim(a, b, margin, chosen, verdict, chosen[weakest], probable[weakest], reasons)
+
+
+def tested_in_every(groups: Sequence[Group], probable: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Where a claim fails, the least probable first, and where it can be neither claimed nor excluded.
+
+    The claim is tested in each group at its own level, which is valid for claiming it of all of them. That it fails
+    somewhere is claimed only after allowing for their number (Bonferroni). Of a silent group nothing is claimed.
+
+    Parameters
+    ----------
+    probable : how probable the claim is in each group
+    """
+    errors = [(1 - g.claim_level) / 2 for g in groups]
+    usable = [n for n, g in enumerate(groups) if g.usable]
+    failing = sorted((n for n in usable if probable[n] <= errors[n] / len(groups)), key=lambda n: probable[n])
+    held = [n for n in usable if probable[n] >= 1 - errors[n]]
+    return failing, [n for n in range(len(groups)) if n not in held and n not in failing]
 
 
 def p_no_worse(group: Group, margin: float) -> float:
@@ -143,8 +153,11 @@ def p_no_worse(group: Group, margin: float) -> float:
     return 1 - group.p_above(margin) if group.lower_is_better else group.p_above(-margin)
 
 
-def open_text(probability: float, sure: float, group: Group) -> str:
-    """Why a group that may claim does not."""
+def why_undecided(group: Group, probability: float) -> str:
+    """Why a claim is neither made nor excluded in a group."""
+    if not group.usable and group.reasons:
+        return group.reasons[0]
+    sure = (1 + group.claim_level) / 2
     return Fact("gate open", low=1 - sure, high=sure, level=group.claim_level) + f" ({percent(probability)})"
 
 

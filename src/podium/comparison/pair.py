@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from podium.comparison.lifts import Lift
+from podium.data.facts import fact_dict
 from podium.outputs.display import number
 
 
@@ -30,6 +32,8 @@ class Pair:
     number of actions, or just that difference where policies are proxies (see `Comparison.unit`). `p_better` is the
     probability that a is better, `p_adjusted` the two-sided p value after allowing for all pairs; the verdict is a
     claim iff p_adjusted <= 1 - level, that is, iff the interval `adjusted` (at `adjusted_level`) excludes 0.
+    `practically_the_same` tells whether the whole interval lies within the smallest difference that matters; None
+    where that was not named, or nothing is known.
     """
 
     a: str
@@ -46,6 +50,8 @@ class Pair:
     source: str = "all rows"  # where the certainty comes from: "all rows" or "sample"
     adjusted: Interval | None = None  # the interval that decides
     adjusted_level: float | None = None
+    lift: Lift | None = None
+    practically_the_same: bool | None = None
 
     def reversed(self) -> Pair:
         """The same pair, b against a."""
@@ -53,13 +59,34 @@ class Pair:
         return Pair(
             self.b, self.a, -self.difference, self.std_error, turned(self.interval), 1 - self.p_better,
             self.p_adjusted, flip[self.verdict], self.path, self.reasons, turned(self.bootstrap), self.source,
-            turned(self.adjusted), self.adjusted_level,
+            turned(self.adjusted), self.adjusted_level, None if self.lift is None else self.lift.turned(),
+            self.practically_the_same,
         )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of JSON."""
+        low, high = ends(self.interval)
+        adjusted_low, adjusted_high = ends(self.adjusted)
+        return {
+            "a": self.a, "b": self.b, "difference": self.difference, "std_error": self.std_error, "low": low,
+            "high": high, "p_better": self.p_better, "p_adjusted": self.p_adjusted, "verdict": self.verdict,
+            "path": self.path, "reasons": list(self.reasons), "reason_facts": [fact_dict(r) for r in self.reasons],
+            "source": self.source, "adjusted_low": adjusted_low, "adjusted_high": adjusted_high,
+            "adjusted_level": self.adjusted_level, "lift": None if self.lift is None else self.lift.to_dict(),
+            "practically_the_same": self.practically_the_same,
+        }  # fmt: skip
 
 
 def decided(interval: Interval | None) -> bool:
     """Whether an interval excludes 0."""
     return interval is not None and (interval.low > 0 or interval.high < 0)
+
+
+def within(interval: Interval | None, difference: float | None) -> bool | None:
+    """Whether a whole interval is closer to 0 than a difference that matters; None where one of them is not known."""
+    if interval is None or difference is None:
+        return None
+    return max(abs(interval.low), abs(interval.high)) <= difference
 
 
 def interval_text(interval: Interval | None) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
-from podium.comparison.groups import Group, groups_table, refuse_no_groups
-from podium.comparison.pair import Pair, decided, ends, interval_text, without_facts
+from podium.comparison.conditions import GateAnswer
+from podium.comparison.gates import answer_all
+from podium.comparison.groups import Group, groups_table
+from podium.comparison.outcome_tables import frame_rows, lift_table, outcome_dict, outcome_table
+from podium.comparison.pair import Pair, decided, interval_text
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
 from podium.data.errors import PodiumError, count, meant
-from podium.data.facts import Fact, fact_dict
-from podium.data.frames import apart, rows_to_frame
+from podium.data.facts import fact_dict
+from podium.data.frames import rows_to_frame
 from podium.data.log import Log
 from podium.data.owned import keep_fields
 from podium.data.roles import describe_columns
@@ -28,7 +30,6 @@ from podium.outputs.display import Block, Shown, Table, number, percent
 from podium.policies import PolicySet
 from podium.verdicts.judge import PROCEDURES
 from podium.verdicts.judgement import Judgement
-from podium.verdicts.pairs import pair_indices
 from podium.verdicts.sensitivity import Withstood, claims_withstand
 from podium.version import VERSION
 
@@ -50,6 +51,7 @@ class Basis:
     terms: RowTerms  # of the main method, on the sample
     units: float  # turns differences of the main method's scores into rewards
     options: Options
+    valued: MethodResult | None = None  # what DRE found on all rows
 
     @property
     def sample(self) -> Log:
@@ -113,6 +115,8 @@ class Settings:
     action_features: tuple[str, ...] | None = None  # columns that describe the actions
     recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
     by: tuple[str, ...] | None = None  # columns that cut the rows into groups
+    worth: Mapping[str, float] | None = None  # what outcomes are worth in units of the reward
+    difference: float | None = None  # the smallest difference that matters
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
@@ -146,6 +150,7 @@ class Comparison(Shown):
     warnings: tuple[str, ...]
     basis: Basis
     groups: tuple[Group, ...] = ()  # every pair in every group of the columns that were asked for
+    outcomes: Mapping[str, Comparison] = field(default_factory=dict)  # further outcomes, each compared alike
 
     @property
     def ranking(self) -> list[str]:
@@ -205,21 +210,11 @@ class Comparison(Shown):
 
     @checked(condition=text)
     def gate(self, condition: str) -> GateAnswer:
-        """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
-        wanted = parse_gate(condition, self.ranking)
-        names, judgement = self.basis.policies.names, self.basis.judgement
-        i, j = names.index(wanted.better), names.index(wanted.other)
-        n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
-        side = (1 if i < j else -1) * (-1 if self.settings.lower_is_better else 1)
-        above = float(judgement.p_above(side * wanted.margin)[n])
-        reason = "" if judgement.usable[n] else judgement.silent[n] or Fact("nothing known")
-        level = self.settings.look_level or self.settings.level
-        answer = answer_gate(wanted, above if side > 0 else 1 - above, level, reason)
-        if reason:
-            return answer
-        way = 1 if i < j else -1
-        low, high = sorted(way * float(end[n]) for end in judgement.interval(level))
-        return replace(answer, difference=self.pair(wanted.better, wanted.other).difference, low=low, high=high)
+        """Whether "new > current", "new > current - 0.02", or several such parts joined by `and`, all hold.
+
+        A part can be about an outcome: "cost(new) < cost(current) + 5%". Its one pair is judged unadjusted.
+        """
+        return answer_all(self, condition)
 
     @cached_property
     def hidden_causes(self) -> Mapping[tuple[str, str], Withstood]:
@@ -246,14 +241,7 @@ class Comparison(Shown):
         """The content of `--json`; keys may be added, never renamed."""
         pairs = []
         for p in self.pairs:
-            low, high = ends(p.interval)
-            adjusted_low, adjusted_high = ends(p.adjusted)
-            entry: dict[str, Any] = {
-                "a": p.a, "b": p.b, "difference": p.difference, "std_error": p.std_error, "low": low, "high": high,
-                "p_better": p.p_better, "p_adjusted": p.p_adjusted, "verdict": p.verdict, "path": p.path,
-                "reasons": list(p.reasons), "reason_facts": [fact_dict(r) for r in p.reasons], "source": p.source,
-                "adjusted_low": adjusted_low, "adjusted_high": adjusted_high, "adjusted_level": p.adjusted_level,
-            }  # fmt: skip
+            entry = p.to_dict()
             hidden = self.hidden_causes.get((p.a, p.b))
             entry |= {
                 "gamma": None if hidden is None else hidden.gamma,
@@ -273,23 +261,20 @@ class Comparison(Shown):
             "unavailable": dict(self.unavailable),
             "warnings": list(self.warnings),
             "warning_facts": [fact_dict(w) for w in self.warnings],
+            **({"outcomes": {name: outcome_dict(self, name) for name in self.outcomes}} if self.outcomes else {}),
         }  # fmt: skip
 
     @checked(table=text, backend=text)
     def to_frame(self, table: str = "ranking", backend: str = "pandas") -> Any:
-        """A table as a frame: "ranking" (one row per policy, best first), "pairs" or "groups"."""
-        if table not in ("ranking", "pairs", "groups"):
-            table, backend = "ranking", table  # a library alone, as in the first release
-        if table != "ranking":
-            refuse_no_groups(self.groups if table == "groups" else self.pairs)
-            return rows_to_frame([without_facts(row) for row in self.to_dict()[table]], backend)
-        policies = [(row, row.pop("estimates")) for row in self.to_dict()["policies"]]
-        return rows_to_frame([row | apart(row, own, "estimator") for row, own in policies], backend)
+        """A table as a frame: the "ranking" with one row per policy, best first, the "pairs", the "groups" or the
+        "outcomes" with one row per outcome and pair. A backend may also stand alone, as in to_frame("polars")."""
+        return rows_to_frame(*frame_rows(self, table, backend))
 
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
         by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
+        by = f"{self.log.header('reward')}, {by}" if s.worth else by
         lines = [
             repr(self.log),
             *describe_columns(self.log),
@@ -367,9 +352,14 @@ class Comparison(Shown):
 
     def blocks(self, width: int) -> list[Block]:
         warnings = [[f"Warning: {w}"] for w in self.warnings]
-        more = [self.groups_table()] if self.groups else []
-        more += [self.bootstrap_table()] if self.settings.bootstrap else []
+        more = [self.bootstrap_table()] if self.settings.bootstrap else []
+        more += [self.groups_table()] if self.groups else []
+        more += [outcome_table(self, name) for name in self.outcomes]
         return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
+
+    def lift_table(self) -> Table:
+        """Every pair with its relative lift in percent."""
+        return lift_table(self)
 
     @checked(path=path_of_file, command=text, source=text, difference=optional(real()), overwrite=flag)
     def report(

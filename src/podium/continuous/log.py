@@ -22,6 +22,7 @@ from podium.data.facts import Fact
 from podium.data.frames import frame_to_columns, named_arrays
 from podium.data.grouping import refuse_groups
 from podium.data.log import LARGEST, Log
+from podium.data.outcomes import refuse_beside
 from podium.data.owned import Own, owned
 from podium.data.probabilities import SMALLEST
 from podium.data.prose import without_prose
@@ -301,6 +302,7 @@ class ContinuousLog(Own):
         **options: Any,
     ) -> Comparison:
         """Rank the policies and judge every pair; see `compare`."""
+        refuse_beside(options, "continuous actions")
         for name in ("behavior", "actions"):
             if options.get(name) is not None:
                 raise PodiumError(

@@ -30,6 +30,7 @@ class Asked:
     date_format: str | None = None
     sheet: str | None = None
     decimal: str | None = None
+    also: Sequence[str] = ()
 
     def arguments(self) -> dict[str, Any]:
         """Those that differ from the defaults."""

@@ -47,6 +47,7 @@ from podium.data.times import parse_time
 
 MISSING = "(missing)"  # the level of a text that is missing
 REWARD_HINT = "a reward is a finite number in every row."
+OUTCOME_HINT = "an outcome is a finite number in every row."
 NEEDED = ("action", "reward", "propensity", "time", "unit")  # roles in which nothing may be missing
 FIRST = 1000  # rows by which the decimal sign of a column is known
 DECIMAL_COMMA = re.compile(r"\D*\d+(?:[.\s]\d{3})*,(?:\d{1,2}|\d{4,})\D*")
@@ -91,7 +92,8 @@ class Conversion:
         for header, column in self.columns.items():
             if column.dtype == object and header not in {*as_names, *self.roles.some("time")}:
                 self.columns[header] = self.numbers(header, column)
-        self.columns[names["reward"]] = self.outcome(names["reward"])
+        for header in (names["reward"], *self.roles.also):
+            self.columns[header] = self.outcome(header)
         if "time" in names and names["time"] not in self.text:
             self.columns[names["time"]] = self.moments(names["time"])
 
@@ -158,9 +160,10 @@ class Conversion:
     # --- rewards -----------------------------------------------------------------------------------------------------
 
     def outcome(self, header: str) -> Column:
-        """The rewards as numbers, where words tell a success from a failure."""
+        """Rewards or another outcome as numbers, where words tell a success from a failure."""
         column = self.columns[header]
-        if self.success is not None:
+        further = header in self.roles.also
+        if self.success is not None and not further:
             return self.as_success(header, column, self.success, gaps_fail=True)
         asked = any(f"column {header!r}" in problem.text for problem in self.problems)
         if asked or column.dtype != object or not any(isinstance(x, str) for x in column):
@@ -181,11 +184,14 @@ class Conversion:
         gaps = int(self.gaps(header).sum())
         if len(texts) == 1 and gaps:
             text = next(iter(texts))
+            hint = f"write --success {text} if nothing means a failure; otherwise fill the gaps."
+            if further:
+                hint = f"write 1 for {text!r}, and 0 where nothing means a failure."
             error = PodiumError(
                 f"column {header!r} holds {text!r} ({count(texts[text], 'row')}) or nothing ({count(gaps, 'row')})",
-                hint=f"write --success {text} if nothing means a failure; otherwise fill the gaps.",
+                hint,
             )
-            self.problems.append(Problem(error, {"success": text}))
+            self.problems.append(Problem(error, {} if further else {"success": text}))
         elif len(texts) > 1 and len(texts) <= 20 and sum(texts.values()) > len(texts):
             shown = ", ".join(f"{text!r} ({count(n, 'row')})" for text, n in sorted(texts.items(), key=lambda x: -x[1]))
             value = likely_success(texts)
@@ -193,7 +199,10 @@ class Conversion:
             error = PodiumError(
                 f"column {header!r} holds words, and which of them is a success is not known: {shown}", hint
             )
-            self.problems.append(Problem(error, {"success": value}))
+            if further:
+                hint = f"write the column as 1 and 0, such as 1 for {value!r} and 0 for every other value."
+                error = PodiumError(error.message, hint)
+            self.problems.append(Problem(error, {} if further else {"success": value}))
         return column
 
     def as_success(self, header: str, column: Column, success: Any, gaps_fail: bool = False) -> Column:
@@ -291,7 +300,7 @@ class Conversion:
         else:
             numeric = any(isinstance(x, int | float) and x == x for x in values)
             words = GAPS if numeric or header in self.roles.some("propensity", "time") else NAME_GAPS
-            words = words | {"na"} if header in self.roles.some("reward") else words
+            words = words | {"na"} if header in (*self.roles.some("reward"), *self.roles.also) else words
         if not any(is_gap(x, words) or is_unequal(x) for x in values):
             return np.zeros(len(column), dtype=bool)
         return np.fromiter((is_gap(x, words) or is_unequal(x) for x in column), bool, len(column))
@@ -302,7 +311,7 @@ class Conversion:
 
     def needed_gaps(self) -> dict[str, NDArray[np.bool_]]:
         """The gaps of the columns in which nothing may be missing."""
-        found = {header: self.gaps(header) for header in dict.fromkeys(self.roles.some(*NEEDED))}
+        found = {header: self.gaps(header) for header in dict.fromkeys((*self.roles.some(*NEEDED), *self.roles.also))}
         return {header: gaps for header, gaps in found.items() if gaps.any()}
 
     def blank_rows(self) -> NDArray[np.bool_]:
@@ -311,7 +320,7 @@ class Conversion:
 
     def refuse_gaps(self) -> None:
         """A problem for every column in which something is missing that may not be."""
-        numbers, times = self.roles.some("reward", "propensity"), self.roles.some("time")
+        numbers, times = [*self.roles.some("reward", "propensity"), *self.roles.also], self.roles.some("time")
         blank = self.blank_rows()
         for header, found in self.needed_gaps().items():
             gaps = found & ~blank

@@ -17,7 +17,7 @@ from podium.data.arrays import odd_values, refuse_odd
 from podium.data.asked import ROLES, Asked, spelled_roles
 from podium.data.coded import space
 from podium.data.columns import Codes, Column, is_missing, labels_column, numbers_column
-from podium.data.conversions import MISSING, REWARD_HINT, Conversion, Problem, settled
+from podium.data.conversions import MISSING, OUTCOME_HINT, REWARD_HINT, Conversion, Problem, settled
 from podium.data.eligible import RULES
 from podium.data.errors import BadRows, PodiumError, count
 from podium.data.facts import Fact
@@ -75,6 +75,7 @@ def read_log(
     date_format: str | None = None,
     sheet: str | None = None,
     decimal: str | None = None,
+    also: Sequence[str] = (),
 ) -> Log:
     """Read a log from a file: CSV, Parquet, JSON lines, Excel or ODS.
 
@@ -96,10 +97,11 @@ def read_log(
     date_format : how dates in the time column are written, such as "%d/%m/%Y"
     sheet : the sheet of an Excel or ODS file; the first one that holds a table by default
     decimal : "," or ".", the decimal sign of numbers such as 1.234 in a file with semicolons
+    also : outcomes beside the reward, read as the reward is and never state; `podium.compare(..., also=)` compares them
     """
     asked = Asked(
         state, action, reward, propensity, time, unit, text, eligible, ineligible, success, drop_missing, date_format,
-        sheet, decimal,
+        sheet, decimal, also,
     )  # fmt: skip
     return prepared_log(open_table(path, text, sheet), asked, actions)
 
@@ -114,6 +116,8 @@ def prepared_log(table: Table, asked: Asked, actions: Sequence[Any] = ()) -> Log
     of = {**ready.columns, **ready.states}
     try:
         log = Log.in_roles(of, roles, match_actions(actions, of[roles.names["action"]]), ineligible=asked.ineligible)
+        for header in roles.also:
+            numbers_column(of[header], f"column {header!r}", OUTCOME_HINT)
     except PodiumError as error:
         raise refusal(table, asked, ready, error) from error
     if ready.states:
@@ -139,8 +143,9 @@ def prepare(table: Table, asked: Asked) -> Ready:
 
 def conversion(table: Table, asked: Asked) -> Conversion:
     roles = assign_roles(
-        table.columns, asked.state, asked.action, asked.reward, asked.propensity, asked.time, asked.unit, asked.eligible
-    )
+        table.columns, asked.state, asked.action, asked.reward, asked.propensity, asked.time, asked.unit,
+        asked.eligible, asked.also,
+    )  # fmt: skip
     return Conversion(
         dict(table.columns), roles, asked.text, table.semicolons, table.line, asked.success, asked.date_format,
         asked.decimal, list(table.notes),
@@ -286,7 +291,7 @@ def more_problems(work: Conversion) -> list[Problem]:
     told = {p.error.what for p in work.problems if isinstance(p.error, BadRows)}
     told |= {
         f"column {h!r}"
-        for h in (names["reward"], names.get("time"))
+        for h in (names["reward"], names.get("time"), *work.roles.also)
         for p in work.problems
         if f"column {h!r}" in p.text
     }
@@ -308,8 +313,9 @@ def more_problems(work: Conversion) -> list[Problem]:
         if f"column {header!r}" not in told:
             hint = TEXT_HINT.format(name=header)
             look_at(header, lambda c, what: labels_column(c, what, mixed_hint=hint), {"text": [header]})  # noqa: B023
-    if f"column {names['reward']!r}" not in told:
-        look_at(names["reward"], lambda c, what: numbers_column(c, what, REWARD_HINT))
+    for header, hint in {names["reward"]: REWARD_HINT, **dict.fromkeys(work.roles.also, OUTCOME_HINT)}.items():
+        if f"column {header!r}" not in told:
+            look_at(header, lambda c, what: numbers_column(c, what, hint))  # noqa: B023
     if "propensity" in names and f"column {names['propensity']!r}" not in told:
         look_at(names["propensity"], checked_propensities)
     if "time" in names and f"column {names['time']!r}" not in told:

@@ -61,6 +61,11 @@ SENTENCES: dict[str, str] = {
     "open at this look": "Sure enough for a single look at the log, but not for this one of the planned looks",
     "gate open": "A probability between {low:.3g} and {high:.5g} leaves it open at level {level:.5g}",
     "nothing known": "Nothing is known of this pair",
+    "practically the same": "The whole interval lies within {difference:g}: practically the same",
+    "no value for a percentage": "A margin in percent needs the value of {policy!r}, and DRE does not show it to be "
+    "clearly above 0",
+    "groups open": "The log cannot tell in {groups} of {of} groups: {named}",
+    "groups fail": "It does not hold for {named}",
     "column follows action": "Column {column!r} differs between actions by more than the propensities explain, so it "
     "may have been recorded after the action; compare without it ({remedy})",
     "column repeats reward": "Column {column!r} alone determines the reward (R2 = {r2:.3f}) whatever the action, so it "
@@ -97,6 +102,7 @@ SENTENCES: dict[str, str] = {
     "estimate not used": "The verdicts do without the estimated propensities, which serve IPS and DRE and can only "
     "silence a pair",
     "estimate taken as known": "The errors take the estimated propensities as if they were known",
+    "net worth": "Policies are ranked by net worth = {formula}, added up row by row; each outcome by itself follows",
     "known costs": "Known costs are {verb} every value exactly: {costs}",
     "known costs by row": "Known costs are {verb} every value exactly, row by row: {columns}",
     "costs alone": "every row has the same reward, so known costs alone tell policies apart. If rewards can differ, "

@@ -100,10 +100,14 @@ def refuse_after(column: str, roles: Mapping[str, str]) -> None:
     role = next((role for role in AFTER if roles.get(role, role) == column), None)
     if role is not None or column.startswith("pi_"):
         what = f"it is the {role}" if role is not None else "it belongs to a policy"
-        raise PodiumError(
-            f"column {column!r} cannot make groups: {what}, which depends on the action that was chosen",
-            hint="group by a column that is known before the action.",
-        )
+        raise known_after(column, what)
+
+
+def known_after(column: str, what: str) -> PodiumError:
+    return PodiumError(
+        f"column {column!r} cannot make groups: {what}, which depends on the action that was chosen",
+        hint="group by a column that is known before the action.",
+    )
 
 
 @dataclass(frozen=True, eq=False)

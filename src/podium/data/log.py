@@ -340,14 +340,15 @@ class Log(Own, CodedRows):
         eligible: str | None = None,
         ineligible: str = "refuse",
         frame: Any = None,
+        also: Sequence[str] = (),
     ) -> Log:
         """A log from named columns: `action`, `reward`, perhaps `propensity`, `time`; the rest is state.
 
         Columns `pi_<name>` and `pi_<name>:<action>` are policies, `propensity:<action>` the full behaviour
-        distribution, `eligible:<action>` 1 where an action was possible; they are never state.
+        distribution, `eligible:<action>` 1 where an action was possible; they and outcomes (`also`) are never state.
         """
         arrays = named_arrays(mapping("columns", columns))
-        roles = assign_roles(arrays, state, action, reward, propensity, time, unit, eligible)
+        roles = assign_roles(arrays, state, action, reward, propensity, time, unit, eligible, also)
         return cls.in_roles(arrays, without_prose(roles, arrays), actions, frame, ineligible)
 
     @classmethod

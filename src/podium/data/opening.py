@@ -43,6 +43,7 @@ def scan_log(
     date_format: str | None = None,
     sheet: str | None = None,
     decimal: str | None = None,
+    also: Sequence[str] = (),
     **options: Any,
 ) -> Log | ScannedLog:
     """A log of any size: read into memory where it is small, left where it is where it is not.
@@ -53,14 +54,14 @@ def scan_log(
         database or relation, a Spark DataFrame, or a frame in memory (pandas, polars, arrow)
     engine : "memory", "duckdb", "spark", or "auto": memory for frames and for a file that is small by its rows, columns
         and actions, otherwise duckdb
-    state, action, reward, propensity, time, unit, actions, text, eligible, ineligible : as in `podium.read_log`
+    state, action, reward, propensity, time, unit, actions, text, eligible, ineligible, also : as in `podium.read_log`
     success, drop_missing, date_format, sheet, decimal : as in `podium.read_log`, for files that are read into memory
     options : of the engine; for duckdb `memory_limit`, `temp_dir`, `threads`, `table` and `progress`
     """
     check_engine(engine)
     roles: dict[str, Any] = {
         "state": state, "action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit,
-        "eligible": eligible,
+        "eligible": eligible, "also": also,
     }  # fmt: skip
     values: dict[str, Any] = {"success": success, "drop_missing": drop_missing, "date_format": date_format}
     values |= {"sheet": sheet, "decimal": decimal}

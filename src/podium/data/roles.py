@@ -13,6 +13,7 @@ from podium.data.eligible import eligible_given, eligible_headers
 from podium.data.errors import PodiumError, count, meant
 from podium.data.facts import Fact, fact_dict
 from podium.data.nested import grouped, members_of
+from podium.data.outcomes import outcome_columns
 
 MOST = 50  # columns that a message lists
 HEADED = 10  # state columns that the header of an answer lists
@@ -36,6 +37,7 @@ class Roles:
     eligible: tuple[str, ...] = ()  # the columns that hold the eligible actions
     eligible_name: str = "eligible"  # their header, or what their headers begin with
     left_out: tuple[Fact, ...] = ()  # what was left over and is no state all the same
+    also: tuple[str, ...] = ()  # outcomes beside the reward
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def headers(name: str, value: Any) -> Any:
 # The rules of arguments that name the columns of roles.
 ROLE_RULES: dict[str, Rule] = {
     "state": optional(headers), "action": header, "reward": header, "propensity": optional(header),
-    "time": optional(header), "unit": optional(header), "eligible": optional(header),
+    "time": optional(header), "unit": optional(header), "eligible": optional(header), "also": outcome_columns,
 }  # fmt: skip
 
 
@@ -88,6 +90,7 @@ def assign_roles(
     time: str | None = None,
     unit: str | None = None,
     eligible: str | None = None,
+    also: Sequence[str] = (),
 ) -> Roles:
     """The roles of named columns, see `Log.from_columns`."""
     named = {"action": action, "reward": reward, "propensity": propensity, "time": time, "unit": unit}
@@ -108,14 +111,16 @@ def assign_roles(
             names[role] = role
     possible = eligible_headers(columns, eligible)
     refuse_eligible(columns, eligible, possible, {**names, **{f"state {h}": h for h in as_state}})
+    taken = {header: role for role, header in names.items()}
+    refuse_outcomes(columns, also, {**taken, **dict.fromkeys(as_state, "state")})
     prefixes = (*behavior_prefixes(propensity), "eligible:")
-    chosen = pick_states(columns, state, {*names.values(), *possible}, prefixes)
+    chosen = pick_states(columns, state, {*names.values(), *possible, *also}, prefixes)
     if len(chosen) == 1:
         names["state"] = chosen[0]
     given = [p for p in behavior_prefixes(propensity) if any(name.startswith(p) for name in columns)]
     prefix = given[0].removesuffix(":") if given else propensity or "propensity"
     name = eligible or (re.split(r"[:\[]", possible[0])[0] if possible else "eligible")
-    return Roles(names, tuple(chosen), prefix, bool(given), state is None, possible, name)
+    return Roles(names, tuple(chosen), prefix, bool(given), state is None, possible, name, also=tuple(also))
 
 
 def refuse_eligible(
@@ -128,6 +133,23 @@ def refuse_eligible(
         if header in possible:
             raise PodiumError(
                 f"the column {header!r} cannot hold both the {role.partition(' ')[0]} and the eligible actions",
+                hint="name another column, or leave the option out.",
+            )
+
+
+def refuse_outcomes(columns: Collection[str], also: Sequence[str], taken: Mapping[str, str]) -> None:
+    """Refuse outcomes that are no columns of the log, or that play another part; `taken`: column -> role."""
+    for name in also:
+        if name not in columns:
+            raise PodiumError(f"the log has no column {name!r} for an outcome", hint=available(columns, name))
+        if taken.get(name) == "reward":
+            raise PodiumError(
+                f"the column {name!r} is the reward, so it cannot be a further outcome",
+                hint="leave it out: the reward is always compared.",
+            )
+        if name in taken:
+            raise PodiumError(
+                f"the column {name!r} cannot be both the {taken[name]} and an outcome",
                 hint="name another column, or leave the option out.",
             )
 

@@ -18,6 +18,7 @@ from podium.data.columns import Codes, Floats
 from podium.data.errors import PodiumError, Unavailable, count, listed, show_value, shown
 from podium.data.facts import Fact
 from podium.data.grouping import refuse_groups
+from podium.data.outcomes import refuse_beside
 from podium.data.owned import Own, sealed
 from podium.data.probabilities import AGREE
 from podium.episodes.actors import Actor, as_actor, check_names, who_acted
@@ -227,8 +228,9 @@ class EpisodeLog(Own):
     def compare(
         self, policies: Mapping[str, Any], behavior: Any = None, estimator: Any = "LDE", **options: Any
     ) -> Comparison:
-        """Rank the policies and judge every pair; `options` are those of `podium.compare` but `by`."""
+        """Rank the policies and judge every pair; `options` are those of `podium.compare` but `by`, `also`, `worth`."""
         refuse_groups(options, "episodes")
+        refuse_beside(options, "episodes")
         made = self.interactions(policies, behavior)
         asked = EPISODIC.get(estimator.upper()) if isinstance(estimator, str) else None
         if made.lacking and asked is not None:

@@ -15,6 +15,7 @@ from podium.data.coded import space
 from podium.data.costs import CostNames, cost_names
 from podium.data.errors import PodiumError, close_to, shown
 from podium.data.grouping import by_columns
+from podium.data.outcomes import Outcome, asked_outcomes, outcomes, worths
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
@@ -35,8 +36,9 @@ RULES = {
     "lower_is_better": flag, "joint": flag, "actions": space,
     "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
     "look": optional(look_text), "action_features": optional(action_features),
-    "cost": optional(cost_names), "by": by_columns,
+    "cost": optional(cost_names), "by": by_columns, "also": outcomes, "worth": worths, "difference": optional(real()),
 }  # fmt: skip
+OUTCOMES = ("also", "worth", "difference")  # what only a comparison takes
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class Options:
     action_features: Any = None
     cost: Any = None
     by: Sequence[str] = ()
+    also: Any = ()
+    worth: Any = ()
+    difference: float | None = None
 
     def __post_init__(self) -> None:
         level = self.level
@@ -70,9 +75,17 @@ class Options:
         for name, rule in RULES.items():
             object.__setattr__(self, name, rule(name, getattr(self, name)))
         check_baseline(self.baseline)
+        if self.difference is not None and self.difference <= 0:
+            hint = "name the smallest difference in reward that would matter to you."
+            raise PodiumError(f"difference must be a positive number; it is {shown(self.difference)}", hint=hint)
         if self.cost is not None and self.normalize == "states":
             hint = 'leave normalize="states" out, or subtract the costs from the rewards.'
             raise PodiumError("known costs are averaged over rows, not over states", hint=hint)
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Every outcome beside the reward, with its direction."""
+        return asked_outcomes(self.also, self.worth, self.lower_is_better)
 
     @classmethod
     def of(cls, allowed: Sequence[str], given: Mapping[str, Any], **others: Any) -> Options:
@@ -110,6 +123,8 @@ def literal(name: str, value: Any) -> str:
         value = value.item()
     if isinstance(value, CostNames):
         return value.as_python()
+    if name in ("also", "worth"):
+        return repr(dict(value) if name == "worth" else [str(outcome) for outcome in value])
     if value is None or isinstance(value, str | bool | int | float):
         return repr(value)
     if isinstance(value, tuple | list) and all(isinstance(x, str | int | float) for x in value):

@@ -164,8 +164,9 @@ class Insights:
     @cached_property
     def matters(self) -> float | None:
         """The smallest difference that matters, rounded to one digit where nobody named it; None without any spread."""
-        if self.difference is not None:
-            return float(self.difference)
+        named = self.result.settings.difference if self.difference is None else self.difference
+        if named is not None:
+            return float(named)
         spread = SMALL * spread_of(self.sample.rewards)
         return float(f"{spread:.0e}") if spread > 0 else None
 

@@ -16,6 +16,7 @@ from podium.outputs.insights import Insights, insights_of
 from podium.outputs.markup import Markup, data_block, tag
 from podium.outputs.report import sections
 from podium.outputs.report.groups import groups
+from podium.outputs.report.outcomes import outcome_section
 from podium.verdicts.leaks import leak_warnings
 
 if TYPE_CHECKING:
@@ -38,10 +39,12 @@ CONTENT_SECURITY_POLICY = (
 """What the page may do: run its own two constant blocks and nothing else. It holds for every report."""
 
 SECTIONS = (
-    sections.ranking, sections.pairs, groups, sections.trust, sections.states, sections.method, sections.data,
+    sections.ranking, sections.pairs, groups, outcome_section, sections.trust, sections.states, sections.method,
+    sections.data,
 )  # fmt: skip
 CONTENTS = {
-    "ranking": "Ranking", "pairs": "Pairs", "groups": "Groups", "trust": "Trust", "states": "States",
+    "ranking": "Ranking", "pairs": "Pairs", "groups": "Groups", "outcomes": "Outcomes", "trust": "Trust",
+    "states": "States",
     "method": "Method", "data": "Data", "reproduce": "Reproduce",
 }  # fmt: skip
 
@@ -94,7 +97,8 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
 
 def contents_of(insights: Insights) -> dict[str, str]:
     """The sections that the page has."""
-    return {name: text for name, text in CONTENTS.items() if name != "groups" or insights.result.groups}
+    lacking = {"groups": not insights.result.groups, "outcomes": not insights.result.outcomes}
+    return {name: text for name, text in CONTENTS.items() if not lacking.get(name)}
 
 
 def headline(result: Comparison, difference: float | None = None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from podium.comparison.outcome_tables import LIFT, lift_text
 from podium.comparison.pair import interval_text, turned
 from podium.data.columns import descending
 from podium.data.errors import count
@@ -117,6 +118,7 @@ def pairs(insights: Insights) -> Markup:
 
 def pair_table(insights: Insights) -> Table:
     result, short = insights.result, insights.short
+    lifts = any(p.lift for p in insights.pairs)
     rows = []
     for p in insights.pairs:
         check, planned = insights.check(p), insights.planned(p.a, p.b)
@@ -124,19 +126,22 @@ def pair_table(insights: Insights) -> Table:
         mark = tag("span", f"{charts.MARKS[p.verdict]} {p.verdict}", class_=f"verdict {charts.KINDS[p.verdict]}")
         cells = [name_of(short[p.a]), name_of(short[p.b]), mark, number(p.difference), interval_text(p.interval)]
         cells += [percent(p.p_better), *([interval_text(p.adjusted)] if result.adjusts else [])]
+        cells += [lift_text(p)] if lifts else []
         cells += ["–" if check.rows_to_flip is None else f"{check.rows_to_flip:,}"]
         rows.append([*cells, "–" if needed is None else f"{needed:,}"])
     unit = insights.result.unit
     notes = [f"difference: V(a) − V(b) {unit}. flip: the fewest rows whose removal would turn its sign."]
     notes += [result.adjustment] if result.adjusts else []
+    notes += [LIFT] if lifts else []
     if insights.matters is not None:
         notes.append(f"rows needed: so many in all decide, 8 times in 10, a true difference of {insights.matters:g}.")
     if len(insights.pairs) < len(result.pairs):
         notes.append(f"{len(result.pairs) - len(insights.pairs):,} pairs of lower ranks are in the JSON output.")
     columns = ["a", "b", "a is", "difference", f"{result.level_text} interval", "P(better)"]
     columns += ["adjusted interval"] if result.adjusts else []
+    columns += ["lift"] if lifts else []
     columns += ["flip", "rows needed"]
-    return Table("Every pair", columns, rows, "lllrrrrr" + "r" * result.adjusts, notes)
+    return Table("Every pair", columns, rows, "lllrrrrr" + "r" * (result.adjusts + lifts), notes)
 
 
 def pair_data(insights: Insights) -> dict[str, Any]:
