@@ -168,9 +168,12 @@ def demo_options(add: Add) -> None:
 def compare_options(add: Add) -> None:
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
+    summary = "print Markdown; this and --gate also append it to the file that GITHUB_STEP_SUMMARY names, if it is set"
+    add("--markdown", action="store_true", help=summary)
+    add("--verbose", action="store_true", help="also print how the numbers were computed")
     add("--html", metavar="FILE", help="also write a report")
     overwrite_option(add)
-    matters = "the smallest difference in reward that matters, for the report"
+    matters = "the smallest difference in reward that matters, for the answer and the report"
     add("--difference", type=float, metavar="D", help=matters)
 
 

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,16 @@ from podium.command.options import (
 )
 from podium.command.signals import Ended, ending_cleanly, interruptible
 from podium.command.start import INTERRUPTED
-from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
+from podium.command.terminal import (
+    append_to_step_summary,
+    complain,
+    drop,
+    prepare_streams,
+    settle_streams,
+    show,
+    show_comparison,
+    terminal_width,
+)
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan, positive
@@ -45,7 +55,7 @@ from podium.data.log import Log
 from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
-from podium.outputs.display import printable, wrap
+from podium.outputs.display import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,6 +177,8 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
 def run_compare(options: argparse.Namespace) -> None:
     if options.difference is not None:
         positive("difference", options.difference)
+    if options.json and options.markdown:
+        raise PodiumError("--json and --markdown ask for two outputs at once", hint="leave one of them out.")
     if options.html is not None:
         note_inputs(options)
         check_output(options.html, overwrite=options.overwrite)
@@ -183,6 +195,7 @@ def run_compare(options: argparse.Namespace) -> None:
     else:
         refuse_options(options, STEPS, "needs --episodes")
         result = compare(checked_log(options), policies_of(options), **judged)
+    result = replace(result, difference=options.difference)
     gate = result.gate(options.gate) if options.gate is not None else None
     options.exit_code = 0 if gate is None else gate.exit_code  # known before anything is printed, which may fail
     if options.html is not None:
@@ -190,15 +203,13 @@ def run_compare(options: argparse.Namespace) -> None:
             options.html,
             command=options.command,
             source=Path(options.log).name,
-            difference=options.difference,
             overwrite=options.overwrite,
         )
-    show(result, options, {} if gate is None else {"gate": gate.to_dict()})
-    if not options.json:
-        if gate is not None:
-            print("\n" + wrap(gate.sentence(), terminal_width(), ""))
-        if options.html:
-            print(f"\nReport: {options.html}")
+    if gate is not None or options.markdown:
+        append_to_step_summary(result.to_markdown(gate))
+    show_comparison(result, options, gate)
+    if options.html and not (options.json or options.markdown):
+        print(f"\nReport: {options.html}")
 
 
 def run_demo(options: argparse.Namespace) -> None:

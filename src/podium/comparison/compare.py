@@ -13,7 +13,8 @@ import numpy as np
 from podium.comparison.analysis import Analysis, analyze
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
-from podium.comparison.result import Basis, Comparison, Ranked, Settings
+from podium.comparison.result import Basis, Comparison
+from podium.comparison.settings import Ranked, Settings
 from podium.comparison.state_columns import state_warnings
 from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.comparison.pair import Pair, decided, ends, interval_text
-from podium.data.arguments import checked, flag, optional, real, text
+from podium.comparison.settings import Ranked, Settings
+from podium.data.arguments import checked, flag, optional, real, whole
 from podium.data.arguments import path as path_of_file
-from podium.data.errors import PodiumError, count, meant
+from podium.data.arguments import text as a_text
+from podium.data.errors import PodiumError, count, meant, shown
 from podium.data.facts import Fact, fact_dict
 from podium.data.frames import apart, rows_to_frame
 from podium.data.log import Log
-from podium.data.owned import keep_fields
 from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
 from podium.engines.rows import Rows
 from podium.estimates.options import Options
 from podium.estimates.results import MethodResult
 from podium.estimates.terms import RowTerms
-from podium.outputs.display import Block, Shown, Table, number, percent
+from podium.outputs.display import WIDTH, Block, Shown, Table, as_text, number, percent
+from podium.outputs.markdown import as_markdown
 from podium.policies import PolicySet
 from podium.verdicts.judge import PROCEDURES
 from podium.verdicts.judgement import Judgement
@@ -60,74 +62,24 @@ class Basis:
         return self.rows.policies
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """One policy in the ranking; its true rank lies in rank_low..rank_high if all claims hold."""
-
-    name: str
-    rank: int
-    rank_low: int
-    rank_high: int
-    score: float
-    p_best: float | None  # None where nothing is known
-    regret: float | None  # expected loss of choosing it rather than the best
-    estimates: Mapping[str, float | None]
-    cost: float | None = None  # its mean cost, where costs are known
-
-    def __post_init__(self) -> None:
-        keep_fields(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        known = {} if self.cost is None else {"cost": self.cost}
-        return {name: value for name, value in vars(self).items() if name != "cost"} | {
-            "estimates": dict(self.estimates), **known
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a comparison was made."""
-
-    estimator: str  # what ranks
-    baseline: str
-    level: float
-    engine: str
-    verdicts: str  # the procedure that judges
-    assumes: str
-    multiplicity: str
-    normalize: str
-    duplicates: str
-    unit: str | None
-    lower_is_better: bool
-    bootstrap: int
-    seed: int
-    proxies: tuple[str, ...]  # policies that are scores which stand for probabilities
-    notes: tuple[str, ...]
-    kernel: str | None = None  # of continuous actions
-    bandwidth: tuple[float, ...] | None = None
-    look: str | None = None  # which of the planned looks this is
-    look_level: float | None = None  # the level of claims at this look
-    costs: Mapping[str, Any] | None = None  # what actions cost, where that is known
-    action_features: tuple[str, ...] | None = None  # columns that describe the actions
-    recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of JSON."""
-        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        return {name: value for name, value in lists.items() if value is not None or name == "unit"}
-
-
 class Shows(Protocol):
     """What can be seen of a result beyond its tables; made later in the flow (`podium.outputs.attached`)."""
+
+    def answer(self, result: Comparison) -> str: ...
+
+    def blocks(self, result: Comparison, verbose: bool, gate: GateAnswer | None) -> list[Block]: ...
 
     def insights(self, result: Comparison) -> Any: ...
 
     def report(self, result: Comparison, path: str | Path, **options: Any) -> Path: ...
 
     def figure(self, result: Any, kind: str, **options: Any) -> Figure: ...
+
+
+def gate_answer(name: str, value: Any) -> GateAnswer:
+    if not isinstance(value, GateAnswer):
+        raise PodiumError(f"{name} must be the answer of a gate; it is {shown(value)}", hint="use result.gate('a > b').")
+    return value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,6 +94,7 @@ class Comparison(Shown):
     unavailable: Mapping[str, str]
     warnings: tuple[str, ...]
     basis: Basis
+    difference: float | None = None  # the smallest one that matters to the user; None where nobody named it
 
     @property
     def ranking(self) -> list[str]:
@@ -188,7 +141,7 @@ class Comparison(Shown):
     def _by_name(self) -> dict[tuple[str, str], Pair]:
         return {(p.a, p.b): p for p in self.pairs}
 
-    @checked(a=text, b=text)
+    @checked(a=a_text, b=a_text)
     def pair(self, a: str, b: str) -> Pair:
         """Policy a against policy b, whichever ranks higher."""
         if (a, b) in self._by_name:
@@ -199,7 +152,7 @@ class Comparison(Shown):
         hint = meant(unknown, self.ranking) + "the policies are " + ", ".join(self.ranking) + "."
         raise PodiumError(f"no pair {a!r} against {b!r}", hint=hint)
 
-    @checked(condition=text)
+    @checked(condition=a_text)
     def gate(self, condition: str) -> GateAnswer:
         """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
         wanted = parse_gate(condition, self.ranking)
@@ -236,6 +189,11 @@ class Comparison(Shown):
         """The insights under their name of the first release."""
         return self.insights
 
+    @cached_property
+    def answer(self) -> str:
+        """The answer in one sentence: the first line of every output."""
+        return type(self).shows.answer(self)
+
     # --- outputs -------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,6 +218,7 @@ class Comparison(Shown):
             pairs.append(entry)
         return {
             "podium": VERSION,
+            "answer": self.answer,
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
             "policies": [p.to_dict() for p in self.policies],
@@ -278,14 +237,19 @@ class Comparison(Shown):
             flat.append(row | apart(row, estimates, "estimator"))
         return rows_to_frame(flat, backend)
 
+    @property
+    def ranked_by(self) -> str:
+        """What ranks: a procedure, or a method with its baseline."""
+        s = self.settings
+        return s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
+
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
-        by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
         lines = [
             repr(self.log),
             *describe_columns(self.log),
-            f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
+            f"Ranked by {self.ranked_by}" + (", lower is better" if s.lower_is_better else ""),
             f"Verdicts: {s.verdicts} at level {s.level:g}; {s.multiplicity}",
             f"Assumes that {s.assumes}",
             *s.notes,
@@ -297,11 +261,13 @@ class Comparison(Shown):
                 "all": "every method keeps every draw",
             }
             lines.append(f"Repeated (state, action): {rules[s.duplicates]}")
-        if s.unit is not None:
-            lines.append(f"Rows of one {s.unit} depend on each other: standard errors are clustered")
-        if s.proxies:
-            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(s.proxies))
-        return lines
+        return [*lines, *self.cautions()]
+
+    def cautions(self) -> list[str]:
+        """That rows depend on each other, and that some policies are scores, where that is so."""
+        unit, proxies = self.settings.unit, self.settings.proxies
+        lines = [f"Rows of one {unit} depend on each other: standard errors are clustered"] if unit is not None else []
+        return lines + (["Scores that stand for probabilities (proxies): " + ", ".join(proxies)] if proxies else [])
 
     def ranking_table(self) -> Table:
         methods = list(self.policies[0].estimates)
@@ -312,9 +278,11 @@ class Comparison(Shown):
         ]
         notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         columns = ["rank", "policy", *methods, "P(best)"]
-        title = "Ranking (scores by method)"
+        lower = self.settings.lower_is_better
+        order = ", lower is better" if lower else ""
+        title = f"Ranking (scores by method{order})"
         if self.settings.costs is not None:
-            title = f"Ranking (scores by method, {'plus' if self.settings.lower_is_better else 'less'} cost)"
+            title = f"Ranking (scores by method, {'plus' if lower else 'less'} cost{order})"
             columns.append("cost")
             rows = [[*row, number(p.cost)] for row, p in zip(rows, self.policies, strict=True)]
         return Table(title, columns, rows, align="rl" + "r" * (len(columns) - 2), notes=notes)
@@ -355,11 +323,21 @@ class Comparison(Shown):
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
     def blocks(self, width: int) -> list[Block]:
-        warnings = [[f"Warning: {w}"] for w in self.warnings]
-        more = [self.bootstrap_table()] if self.settings.bootstrap else []
-        return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
+        return type(self).shows.blocks(self, False, None)
 
-    @checked(path=path_of_file, command=text, source=text, difference=optional(real()), overwrite=flag)
+    @checked(width=whole(1, WIDTH), bold=flag, verbose=flag, gate=optional(gate_answer))
+    def text(
+        self, width: int = WIDTH, bold: bool = False, verbose: bool = False, gate: GateAnswer | None = None
+    ) -> str:
+        """All of it for a terminal; `verbose` adds how it was computed, `gate` the answer to a condition."""
+        return as_text(type(self).shows.blocks(self, verbose, gate), width, bold)
+
+    @checked(gate=optional(gate_answer), verbose=flag)
+    def to_markdown(self, gate: GateAnswer | None = None, verbose: bool = False) -> str:
+        """All of it as Markdown, for a pull request; labels are escaped, so that none can break a table."""
+        return as_markdown(type(self).shows.blocks(self, verbose, gate))
+
+    @checked(path=path_of_file, command=a_text, source=a_text, difference=optional(real()), overwrite=flag)
     def report(
         self,
         path: str | Path,
@@ -376,7 +354,7 @@ class Comparison(Shown):
         options = {"command": command, "source": source, "difference": difference, "overwrite": overwrite}
         return type(self).shows.report(self, path, **options)
 
-    @checked(kind=text)
+    @checked(kind=a_text)
     def plot(self, kind: str = "overview", **options: Any) -> Figure:
         """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
         return type(self).shows.figure(self, kind, **options)

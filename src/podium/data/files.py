@@ -124,6 +124,14 @@ def write_text(path: AnyPath, text: str) -> Path:
     return write_bytes(path, encoded(text))
 
 
+def append_text(path: AnyPath, text: str) -> None:
+    """Add to the end of a text file, which need not exist; a pipe that nobody reads is refused, not waited for."""
+    with explained(path):
+        refuse_input(path)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        write_all(os.open(path, flags, 0o666), encoded(text))
+
+
 def encoded(text: str) -> bytes:
     return text.encode("utf-8", errors="backslashreplace")
 
