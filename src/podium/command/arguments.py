@@ -165,13 +165,22 @@ def demo_options(add: Add) -> None:
     overwrite_option(add)
 
 
-def compare_options(add: Add) -> None:
+def gate_options(add: Add) -> None:
     add("--gate", metavar="CONDITION", help='exit 0, 3 or 4: "new > current", "new > current - 0.02"')
-    add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     summary = "print Markdown; this and --gate also append it to the file that GITHUB_STEP_SUMMARY names, if it is set"
     add("--markdown", action="store_true", help=summary)
     add("--verbose", action="store_true", help="also print how the numbers were computed")
+
+
+def show_options(add: Add) -> None:
+    add("file", metavar="FILE", help="JSON that compare --save wrote")
+    add("--json", action="store_true", help="print JSON")
+
+
+def compare_options(add: Add) -> None:
+    add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
+    add("--save", metavar="FILE", help="also write the answer as JSON that podium show and podium.load read")
     overwrite_option(add)
     matters = "the smallest difference in reward that matters, for the answer and the report"
     add("--difference", type=float, metavar="D", help=matters)
@@ -275,10 +284,12 @@ COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "compare": (
         "rank the policies and judge every pair",
         *JUDGED,
+        gate_options,
         compare_options,
         episode_options,
         continuous_options,
     ),
+    "show": ("print a comparison that compare --save wrote", show_options, gate_options),
     "plan": ("rows needed, and what to log more of", *JUDGED, plan_options, refused_option),
     "evaluate": (
         "the table of estimates alone",

@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
+"""The command `podium`: demo, compare, show, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -47,6 +47,7 @@ from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan, positive
 from podium.comparison.result import Comparison
+from podium.comparison.saved import load
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
@@ -177,11 +178,11 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
 def run_compare(options: argparse.Namespace) -> None:
     if options.difference is not None:
         positive("difference", options.difference)
-    if options.json and options.markdown:
-        raise PodiumError("--json and --markdown ask for two outputs at once", hint="leave one of them out.")
-    if options.html is not None:
-        note_inputs(options)
-        check_output(options.html, overwrite=options.overwrite)
+    refuse_two_outputs(options)
+    for path in (options.html, options.save):
+        if path is not None:
+            note_inputs(options)
+            check_output(path, overwrite=options.overwrite)
     result: Comparison
     judged = {"bootstrap": options.bootstrap, **judge_arguments(options)}
     if options.continuous:
@@ -205,11 +206,31 @@ def run_compare(options: argparse.Namespace) -> None:
             source=Path(options.log).name,
             overwrite=options.overwrite,
         )
+    if options.save is not None:
+        result.save(options.save, overwrite=options.overwrite)
     if gate is not None or options.markdown:
         append_to_step_summary(result.to_markdown(gate))
     show_comparison(result, options, gate)
     if options.html and not (options.json or options.markdown):
         print(f"\nReport: {options.html}")
+    if options.save and not (options.json or options.markdown):
+        print(f"\nSaved: {options.save}")
+
+
+def run_show(options: argparse.Namespace) -> None:
+    """Show a comparison that was saved, with the answer of a gate where one is asked for."""
+    refuse_two_outputs(options)
+    result = load(options.file)
+    gate = result.gate(options.gate) if options.gate is not None else None
+    options.exit_code = 0 if gate is None else gate.exit_code
+    if gate is not None or options.markdown:
+        append_to_step_summary(result.to_markdown(gate))
+    show_comparison(result, options, gate)
+
+
+def refuse_two_outputs(options: argparse.Namespace) -> None:
+    if options.json and options.markdown:
+        raise PodiumError("--json and --markdown ask for two outputs at once", hint="leave one of them out.")
 
 
 def run_demo(options: argparse.Namespace) -> None:
@@ -242,7 +263,7 @@ RESULTS: dict[str, Callable[[argparse.Namespace], Any]] = {
 }  # fmt: skip
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": run_demo, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,
-    "completion": run_completion,
+    "completion": run_completion, "show": run_show,
 }  # fmt: skip
 
 

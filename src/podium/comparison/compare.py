@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze
+from podium.comparison.basis import Basis
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, make_plan
-from podium.comparison.result import Basis, Comparison
+from podium.comparison.result import Comparison
 from podium.comparison.settings import Ranked, Settings
 from podium.comparison.state_columns import state_warnings
 from podium.data.columns import Floats, tiers
@@ -22,6 +23,7 @@ from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scales import noise_of
 from podium.data.scan import ScannedLog
+from podium.data.warned import warn_caller
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import describe_baseline, learned
@@ -110,7 +112,9 @@ def compare(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
         bootstrap, seed, sample_rows, look, action_features, cost,
     )  # fmt: skip
-    return compare_with(log, policies, options)
+    result = compare_with(log, policies, options)
+    warn_caller(result.warnings)
+    return result
 
 
 def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comparison:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from podium.comparison.basis import Basis
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
 from podium.comparison.pair import Pair, decided, ends, interval_text
 from podium.comparison.settings import Ranked, Settings
@@ -16,22 +17,15 @@ from podium.data.arguments import path as path_of_file
 from podium.data.arguments import text as a_text
 from podium.data.errors import PodiumError, count, meant, shown
 from podium.data.facts import Fact, fact_dict
-from podium.data.frames import apart, rows_to_frame
+from podium.data.frames import EXTRAS, apart, rows_to_frame
 from podium.data.log import Log
 from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows
-from podium.estimates.options import Options
-from podium.estimates.results import MethodResult
-from podium.estimates.terms import RowTerms
 from podium.outputs.display import WIDTH, Block, Shown, Table, as_text, number, percent
 from podium.outputs.markdown import as_markdown
-from podium.policies import PolicySet
 from podium.verdicts.judge import PROCEDURES
-from podium.verdicts.judgement import Judgement
 from podium.verdicts.pairs import pair_indices
-from podium.verdicts.sensitivity import Withstood, claims_withstand
-from podium.version import VERSION
+from podium.verdicts.sensitivity import Withstood
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,36 +34,16 @@ MANY = 6  # from here on the terminal shows only the pairs that matter most
 SHOWN = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """What a comparison rests on, kept for the gate, the trust panel and the plan."""
-
-    rows: Rows
-    judgement: Judgement
-    main: MethodResult  # on all rows
-    terms: RowTerms  # of the main method, on the sample
-    units: float  # turns differences of the main method's scores into rewards
-    options: Options
-
-    @property
-    def sample(self) -> Log:
-        """The rows that the trust panel, the plan and the states come from: all of them where they are few."""
-        return self.rows.sample
-
-    @property
-    def policies(self) -> PolicySet:
-        """On the rows of the sample."""
-        return self.rows.policies
-
-
 class Shows(Protocol):
     """What can be seen of a result beyond its tables; made later in the flow (`podium.outputs.attached`)."""
 
-    def answer(self, result: Comparison) -> str: ...
+    def answer(self, result: Comparison) -> tuple[str, ...]: ...
 
     def blocks(self, result: Comparison, verbose: bool, gate: GateAnswer | None) -> list[Block]: ...
 
     def insights(self, result: Comparison) -> Any: ...
+
+    def save(self, result: Comparison, path: str | Path, overwrite: bool) -> Path: ...
 
     def report(self, result: Comparison, path: str | Path, **options: Any) -> Path: ...
 
@@ -78,7 +52,9 @@ class Shows(Protocol):
 
 def gate_answer(name: str, value: Any) -> GateAnswer:
     if not isinstance(value, GateAnswer):
-        raise PodiumError(f"{name} must be the answer of a gate; it is {shown(value)}", hint="use result.gate('a > b').")
+        raise PodiumError(
+            f"{name} must be the answer of a gate; it is {shown(value)}", hint="use result.gate('a > b')."
+        )
     return value
 
 
@@ -128,9 +104,7 @@ class Comparison(Shown):
     @property
     def sample(self) -> dict[str, int] | None:
         """How many rows of how many certainty comes from; None where it comes from all of them."""
-        if self.basis.rows.whole:
-            return None
-        return {"rows": len(self.basis.sample), "of": len(self.log)}
+        return self.basis.sampled
 
     @property
     def estimates(self) -> dict[str, dict[str, float | None]]:
@@ -156,7 +130,7 @@ class Comparison(Shown):
     def gate(self, condition: str) -> GateAnswer:
         """Whether "new > current", or "new > current - 0.02", holds; its one pair is judged unadjusted."""
         wanted = parse_gate(condition, self.ranking)
-        names, judgement = self.basis.policies.names, self.basis.judgement
+        names, judgement = self.basis.names, self.basis.judgement
         i, j = names.index(wanted.better), names.index(wanted.other)
         n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
         side = (1 if i < j else -1) * (-1 if self.settings.lower_is_better else 1)
@@ -173,11 +147,7 @@ class Comparison(Shown):
     @cached_property
     def hidden_causes(self) -> Mapping[tuple[str, str], Withstood]:
         """Each pair (a, b) with a claim -> how strong a cause that is not in the log must be to undo it."""
-        claims = [p for p in self.pairs if p.verdict != "cannot tell" and p.std_error]  # others rest on no reward
-        won = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in claims]
-        s = self.settings
-        found = claims_withstand(self.basis.sample, self.basis.policies, won, s.level, s.lower_is_better)
-        return {(p.a, p.b): w for p, w in zip(claims, found, strict=True)}
+        return self.basis.withstood(self.pairs, self.settings)
 
     @cached_property
     def insights(self) -> Any:
@@ -190,9 +160,14 @@ class Comparison(Shown):
         return self.insights
 
     @cached_property
+    def answer_lines(self) -> tuple[str, ...]:
+        """The answer in one sentence, and the sentences that follow it."""
+        return type(self).shows.answer(self)
+
+    @property
     def answer(self) -> str:
         """The answer in one sentence: the first line of every output."""
-        return type(self).shows.answer(self)
+        return self.answer_lines[0]
 
     # --- outputs -------------------------------------------------------------------------------------------
 
@@ -217,7 +192,7 @@ class Comparison(Shown):
                 entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
             pairs.append(entry)
         return {
-            "podium": VERSION,
+            "podium": self.basis.version,
             "answer": self.answer,
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
@@ -229,13 +204,23 @@ class Comparison(Shown):
             "warning_facts": [fact_dict(w) for w in self.warnings],
         }  # fmt: skip
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The ranking as a frame: one row per policy, best first."""
-        flat = []
-        for row in self.to_dict()["policies"]:
-            estimates = row.pop("estimates")
-            flat.append(row | apart(row, estimates, "estimator"))
-        return rows_to_frame(flat, backend)
+    @checked(table=a_text)
+    def to_frame(self, table: str = "ranking", backend: str = "pandas") -> Any:
+        """One of `TABLES` as a frame: "ranking", one row per policy, or "pairs", one row per pair; best first."""
+        if table in EXTRAS and table not in TABLES:  # the first argument was the library until version 0.1
+            table, backend = "ranking", table
+        if table not in TABLES:
+            hint = "the tables are " + ", ".join(TABLES) + "."
+            raise PodiumError(f"unknown table {shown(table)}", hint=hint)
+        return rows_to_frame(TABLES[table](self), backend)
+
+    @checked(path=path_of_file, overwrite=flag)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the answer as JSON that `podium.load` reads (`podium.comparison.saved`): `to_dict` and a bit more.
+
+        An existing file is replaced if podium wrote it; any other only with `overwrite`, and an input never.
+        """
+        return type(self).shows.save(self, path, overwrite)
 
     @property
     def ranked_by(self) -> str:
@@ -318,7 +303,7 @@ class Comparison(Shown):
         """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
         rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
         notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
-        title = f"Paired bootstrap of {self.basis.main.estimator.name}, {self.settings.bootstrap} draws"
+        title = f"Paired bootstrap of {self.basis.method}, {self.settings.bootstrap} draws"
         columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
 
@@ -362,3 +347,27 @@ class Comparison(Shown):
 
 def rank_text(p: Ranked) -> str:
     return f"{p.rank}" if p.rank_low == p.rank_high else f"{p.rank} ({p.rank_low}-{p.rank_high})"
+
+
+# --- tables as frames --------------------------------------------------------------------------------------------
+
+
+def ranking_rows(result: Comparison) -> list[dict[str, Any]]:
+    rows = []
+    for policy in result.policies:
+        row = policy.to_dict()
+        estimates = row.pop("estimates")
+        rows.append(row | apart(row, estimates, "estimator"))
+    return rows
+
+
+def pair_rows(result: Comparison) -> list[dict[str, Any]]:
+    rows = result.to_dict()["pairs"]
+    return [
+        {name: "; ".join(value) if name == "reasons" else value for name, value in row.items() if name not in FACTS}
+        for row in rows
+    ]
+
+
+FACTS = ("reason_facts", "hidden_cause")  # of a pair in JSON, which no cell can hold
+TABLES: dict[str, Callable[[Comparison], list[dict[str, Any]]]] = {"ranking": ranking_rows, "pairs": pair_rows}

@@ -24,6 +24,7 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 
 GENERATOR = f"podium {VERSION}"  # named in every page, so that podium knows it again
 PAGE = re.compile(rb'\s*<!doctype html>.{0,4000}<meta name="generator" content="podium ', re.DOTALL | re.IGNORECASE)
+SAVED = re.compile(rb'\{\s*"schema": "podium/')
 MADE_BY = re.compile(rb"# [^\n]*\n\nMade by `python -m podium\.")
 DESCRIPTOR = re.compile(r"(?:/dev|/proc/self|/proc/thread-self)/fd/(\d+)")
 STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
@@ -88,7 +89,7 @@ def refuse_foreign(path: AnyPath, target: Path, overwrite: bool) -> None:
         return
     with target.open("rb") as file:
         start = file.read(8192)
-        if PAGE.match(start) or MADE_BY.match(start):
+        if any(own.match(start) for own in (PAGE, SAVED, MADE_BY)):
             return
     raise PodiumError(
         f"{os.fspath(path)!r} exists, and podium did not write it",

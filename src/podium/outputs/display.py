@@ -271,9 +271,7 @@ def wrap(text: str, width: int, indent: str = "  ") -> str:
     text = printable(text)
     if columns_wide(text) > len(text):
         return wrap_wide(text, width, indent)
-    return textwrap.fill(
-        text, width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
 
 
 def wrap_wide(text: str, width: int, indent: str) -> str:

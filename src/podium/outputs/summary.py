@@ -9,9 +9,7 @@ from podium.comparison.conditions import GateAnswer
 from podium.comparison.result import Comparison
 from podium.data.facts import Fact
 from podium.data.roles import describe_states
-from podium.outputs.answer import answer
 from podium.outputs.display import Block
-from podium.outputs.insights import insights_of
 from podium.verdicts.leaks import WARNINGS as LEAKS
 
 FIRST = (*LEAKS, "verdict against ranking")  # warnings that put the answer itself in doubt
@@ -34,7 +32,7 @@ def summary(result: Comparison, verbose: bool = False, gate: GateAnswer | None =
     blocks += [result.bootstrap_table()] if result.settings.bootstrap else []
     blocks += [[f"Warning: {w}"] for w in later]
     if verbose:
-        return [*blocks, *([list(more)] if (more := answer(insights_of(result)).details) else []), result.header()]
+        return [*blocks, *([list(more)] if (more := result.answer_lines[1:]) else []), result.header()]
     noticed = noticed_facts(result)
     return [*blocks, *([noticed] if noticed else []), method_lines(result)]
 
