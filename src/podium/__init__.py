@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
-    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "PodiumWarning", "Policy", "PropensityEstimate", "ScannedLog",
-    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
-    "estimate_propensities", "estimators", "evaluate", "kendall", "load", "plan", "plots", "read_log", "regret", "scan_log",
-    "score", "spearman", "spectrum", "theory",
+    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "PodiumWarning", "Policy", "PropensityEstimate",
+    "ScannedLog", "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose",
+    "episodes", "estimate_propensities", "estimators", "evaluate", "kendall", "load", "plan", "plots", "read_log",
+    "regret", "scan_log", "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip
 
 # Modules keep the paths that they had in the first release.

@@ -1,4 +1,4 @@
-"""What a comparison can show by itself: its answer, its insights, its report and its figures, attached to the result."""
+"""What a comparison can show by itself: its answer, insights, file, report and figures, attached to the result."""
 
 from __future__ import annotations
 
