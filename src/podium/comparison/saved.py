@@ -26,7 +26,7 @@ from podium.data.arguments import path as path_of_file
 from podium.data.columns import Floats
 from podium.data.errors import PodiumError
 from podium.data.facts import Fact, fact_dict
-from podium.data.files import check_output, note_input, write_output
+from podium.data.files import check_output, write_output
 from podium.data.log import Log
 from podium.data.schemas import first_flaw
 from podium.verdicts.judgement import Judgement
@@ -143,9 +143,7 @@ def read(path: str | Path) -> Any:
     """The JSON of a file."""
     name = repr(str(path))
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        note_input(path)
-        return json.loads(text)
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise PodiumError(f"cannot read {name}: {error.strerror}", hint="check the path.") from error
     except (ValueError, RecursionError) as error:
