@@ -147,8 +147,8 @@ def test_a_name_that_another_method_has_is_refused() -> None:
 
 def test_what_it_assumes_is_said() -> None:
     assert own(np.sqrt).assumes == (
-        "the propensities are right, and every action that a policy plays could have been logged; what the rule does to "
-        "the weights is alike for all policies"
+        "the propensities are right, and every action that a policy plays could have been logged; what the rule does "
+        "to the weights is alike for all policies"
     )
 
 
