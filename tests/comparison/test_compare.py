@@ -655,7 +655,7 @@ def test_unknown_frame_library() -> None:
     log = random_log(10)
     message = re.escape("unknown frame library 'excel'\n\nHint: use one of pandas, polars, pyarrow.")
     with pytest.raises(podium.PodiumError, match=f"^{message}$"):
-        compare_t(log, random_policies(log, 2)).to_frame("excel")
+        compare_t(log, random_policies(log, 2)).to_frame(backend="excel")
 
 
 NAMES = {
