@@ -143,6 +143,7 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
         "spearman": {"true_values": [1, 2], "estimated_values": [1, 3]},
         "regret": {"true_values": [1, 2], "estimated_values": [1, 3], "k": 1},
         "read_log": {"path": folder / "log.csv"},
+        "load": {"path": t.comparison.save(folder / "saved.json")},
         "scan_log": {"source": folder / "log.csv", "engine": "memory"},
         "bandits.example": {"name": "1.1"},
         "bandits.from_classification": {
@@ -178,6 +179,9 @@ def examples(folder: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]
     calls |= {path: (FOUND[path], given) for path, given in arguments.items() if path in FOUND}
     methods: dict[str, dict[str, Any]] = {
         "Comparison.gate": {"condition": "a > b"}, "Comparison.pair": {"a": "a", "b": "b"},
+        "Comparison.save": {"path": folder / "s.json", "overwrite": False},
+        "Comparison.to_markdown": {"gate": None, "verbose": False},
+        "Comparison.to_frame": {"table": "pairs", "backend": "pandas"},
         "Comparison.plot": {"kind": "pairs"}, "Comparison.report": {"path": folder / "r.html", "difference": 0.1},
         "Estimates.interval": {"policy": "a", "method": "LDE", "level": 0.9},
         "Spectrum.agreement": {"a": "a", "b": "b"}, "Spectrum.place": {"estimator": "LDE", "baseline": "mean"},
@@ -240,7 +244,8 @@ class Coin:
 
 # What takes objects that podium itself makes, and is public for the modules of podium alone.
 INSIDE = {
-    "PodiumError", "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions", "estimators.correction",
+    "PodiumError", "PodiumWarning", "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions",
+    "estimators.correction",
     *(path for path in FOUND if path.startswith("ScannedLog.")),
     *(path for path in FOUND if path.rpartition(".")[2] in ("blocks", "tables", "pairs_table")),
     *(f"{owner}.{name}" for owner in ("Estimator", "estimators.Estimator") for name in ("reweight", "reward_units")),

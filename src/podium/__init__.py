@@ -17,6 +17,7 @@ from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan
 from podium.comparison.result import Comparison
+from podium.comparison.saved import load
 from podium.comparison.scores import kendall, regret, score, spearman
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
@@ -25,6 +26,7 @@ from podium.data.exports import read_log
 from podium.data.log import Log
 from podium.data.opening import scan_log
 from podium.data.scan import ScannedLog
+from podium.data.warned import PodiumWarning
 from podium.estimates import estimators
 from podium.estimates.estimators import DIM, DRE, ESTIMATORS, IPS, LDE, Estimator
 from podium.estimates.evaluate import Estimates, evaluate
@@ -41,10 +43,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
-    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog",
-    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
-    "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
-    "score", "spearman", "spectrum", "theory",
+    "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "PodiumWarning", "Policy", "PropensityEstimate",
+    "ScannedLog", "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose",
+    "episodes", "estimate_propensities", "estimators", "evaluate", "kendall", "load", "plan", "plots", "read_log",
+    "regret", "scan_log", "score", "spearman", "spectrum", "theory",
 ]  # fmt: skip
 
 # Modules keep the paths that they had in the first release.

@@ -99,8 +99,9 @@ def test_text_says_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str
     main(["compare", "log.csv", "--estimator", "dre", "--baseline", "0.25", "--level", "0.9", "--lower-is-better"])
     text = capsys.readouterr().out
     assert "Log (memory): 120 rows" in text
-    assert "Ranked by DRE with baseline 0.25, lower is better" in text
-    assert "at level 0.9" in text
+    assert "Ranking (scores by method, lower is better)" in text
+    assert "Ranked by DRE with baseline 0.25; judged by" in text
+    assert "at level 0.9;" in " ".join(text.split())
     assert "90% interval" in text
     assert text.count("cannot tell") >= 1
 

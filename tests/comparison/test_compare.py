@@ -655,7 +655,7 @@ def test_unknown_frame_library() -> None:
     log = random_log(10)
     message = re.escape("unknown frame library 'excel'\n\nHint: use one of pandas, polars, pyarrow.")
     with pytest.raises(podium.PodiumError, match=f"^{message}$"):
-        compare_t(log, random_policies(log, 2)).to_frame("excel")
+        compare_t(log, random_policies(log, 2)).to_frame(backend="excel")
 
 
 NAMES = {
@@ -688,9 +688,12 @@ def test_what_is_printed_fits_into_80_columns(names: str, scale: float, propensi
 def test_what_is_printed_says_what_matters() -> None:
     log, policies = strong_log()
     lines = repr(compare_t(log, policies)).splitlines()
-    assert lines[0].startswith("Log (memory): 60 rows, 60 distinct (state, action), 60 states, 3 actions,")
-    assert "Ranked by LDE with baseline mean" in lines
-    assert any(line.startswith("Verdicts: paired t at level 0.95") for line in lines)
+    assert lines[0] == "two is better than one and zero (>99.9% sure)."
+    assert any(line.startswith("Log (memory): 60 rows, 60 distinct (state, action), 60 states,") for line in lines)
+    assert any(line.startswith("Ranked by LDE with baseline mean; judged by paired t (LDE) at level") for line in lines)
+    full = compare_t(log, policies).text(verbose=True).splitlines()
+    assert "Ranked by LDE with baseline mean" in full
+    assert any(line.startswith("Verdicts: paired t at level 0.95") for line in full)
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("Ranking")) :]
     assert table[1].split() == ["rank", "policy", *METHODS, "P(best)"]
     assert [line.split()[1] for line in table[2:5]] == ["two", "one", "zero"]

@@ -223,7 +223,7 @@ def test_frames() -> None:
     assert result.to_frame("pairs", "polars")["lift"].to_list() == [p.lift.percent for p in result.pairs if p.lift]
     assert result.to_frame("polars")["name"].to_list() == result.ranking
     assert fails(lambda: result.to_frame("outcome")) == (
-        "there is no table 'outcome'\n\nHint: did you mean 'outcomes'? the tables are ranking, pairs, groups, outcomes."
+        "unknown table 'outcome'\n\nHint: did you mean 'outcomes'? the tables are ranking, pairs, groups, outcomes."
     )
     assert fails(lambda: podium.compare(make_log(), POLICIES).to_frame("outcomes")) == (
         "the comparison has no outcomes beside the reward\n\nHint: name them with also=['cost:lower']."

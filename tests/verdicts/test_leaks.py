@@ -237,8 +237,8 @@ def test_the_remedy_works_and_the_answer_lists_its_states() -> None:
     assert not without.warnings
     assert without.pair("sms", "call").verdict == "better"
     assert with_leak.to_dict()["log"]["state_columns"] == ["age", "status"]
-    assert "State: age, status (2 columns)" in str(with_leak)
-    assert "State: age (1 column)" in str(without)
+    assert "; state: age, status (2 columns)" in with_leak.text(width=200)
+    assert "; state: age (1 column)" in without.text(width=200)
 
 
 def test_many_state_columns_are_listed_in_part() -> None:

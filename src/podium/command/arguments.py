@@ -167,20 +167,31 @@ def demo_options(add: Add) -> None:
     overwrite_option(add)
 
 
+def gate_options(add: Add) -> None:
+    parts = '"new > current", "new > current - 0.02", "new > current and cost(new) < cost(current) + 5%%"'
+    add("--gate", metavar="CONDITION", help=f"exit 0 if all parts hold, 4 if the opposite of one does, else 3: {parts}")
+    summary = "print Markdown; this and --gate also append it to the file that GITHUB_STEP_SUMMARY names, if it is set"
+    add("--markdown", action="store_true", help=summary)
+    add("--verbose", action="store_true", help="also print relative lifts, and how the numbers were computed")
+
+
+def show_options(add: Add) -> None:
+    add("file", metavar="FILE", help="JSON that compare --save wrote")
+    add("--json", action="store_true", help="print JSON")
+
+
 def compare_options(add: Add) -> None:
     groups = (
         "also compare in groups of rows: COL for its values or four ranges, COL:40,65 with cuts; repeat for several"
     )
     add("--by", action="append", metavar="COL", help=groups)
-    parts = '"new > current", "new > current - 0.02", "new > current and cost(new) < cost(current) + 5%%"'
-    add("--gate", metavar="CONDITION", help=f"exit 0 if all parts hold, 4 if the opposite of one does, else 3: {parts}")
     outcome = "further outcome to compare, a column that is never state; COL:lower if lower is better; repeatable"
     add("--also", action="append", metavar="COL", help=outcome)
     worth = "worth of an outcome in units of the reward, such as cost=-0.2; ranks by reward + W x outcome; repeatable"
     add("--worth", action="append", metavar="COL=W", help=worth)
-    add("--verbose", action="store_true", help="also print relative lifts in percent")
     add("--bootstrap", type=int, default=0, metavar="B", help="add paired bootstrap intervals")
     add("--html", metavar="FILE", help="also write a report")
+    add("--save", metavar="FILE", help="also write the answer as JSON that podium show and podium.load read")
     overwrite_option(add)
     matters = "the smallest difference in reward that matters: pairs within it are practically the same"
     add("--difference", type=float, metavar="D", help=matters)
@@ -285,10 +296,12 @@ COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "compare": (
         "rank the policies and judge every pair",
         *JUDGED,
+        gate_options,
         compare_options,
         episode_options,
         continuous_options,
     ),
+    "show": ("print a comparison that compare --save wrote", show_options, gate_options),
     "plan": ("rows needed, and what to log more of", *JUDGED, plan_options, refused_option),
     "evaluate": (
         "the table of estimates alone",

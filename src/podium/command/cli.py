@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
+"""The command `podium`: demo, compare, show, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -34,11 +34,21 @@ from podium.command.options import (
 )
 from podium.command.signals import Ended, ending_cleanly, interruptible
 from podium.command.start import INTERRUPTED
-from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
+from podium.command.terminal import (
+    append_to_step_summary,
+    complain,
+    drop,
+    prepare_streams,
+    settle_streams,
+    show,
+    show_comparison,
+    terminal_width,
+)
 from podium.comparison.compare import compare, plan
 from podium.comparison.diagnostics import Diagnosis, diagnose
 from podium.comparison.planning import Plan, positive
 from podium.comparison.result import Comparison
+from podium.comparison.saved import load
 from podium.comparison.spectrum import Spectrum, spectrum
 from podium.comparison.states import StateComparison, compare_states
 from podium.data.errors import PodiumError
@@ -48,7 +58,7 @@ from podium.data.log import Log
 from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
-from podium.outputs.display import printable, wrap
+from podium.outputs.display import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -170,9 +180,11 @@ def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
 def run_compare(options: argparse.Namespace) -> None:
     if options.difference is not None:
         positive("difference", options.difference)
-    if options.html is not None:
-        note_inputs(options)
-        check_output(options.html, overwrite=options.overwrite)
+    refuse_two_outputs(options)
+    for path in (options.html, options.save):
+        if path is not None:
+            note_inputs(options)
+            check_output(path, overwrite=options.overwrite)
     result: Comparison
     judged = {
         "bootstrap": options.bootstrap, "by": options.by or (), "difference": options.difference,
@@ -200,18 +212,33 @@ def run_compare(options: argparse.Namespace) -> None:
             options.html,
             command=options.command,
             source=Path(options.log).name,
-            difference=options.difference,
             overwrite=options.overwrite,
         )
-    show(result, options, {} if gate is None else {"gate": gate.to_dict()})
-    if not options.json:
-        if options.verbose:
-            print("\n" + result.lift_table().text(terminal_width()))
-        if gate is not None:
-            lines = gate.sentence().split("\n")
-            print("\n" + "\n".join(wrap(line, terminal_width(), "") for line in lines))
-        if options.html:
-            print(f"\nReport: {options.html}")
+    if options.save is not None:
+        result.save(options.save, overwrite=options.overwrite)
+    if gate is not None or options.markdown:
+        append_to_step_summary(result.to_markdown(gate))
+    show_comparison(result, options, gate)
+    if options.html and not (options.json or options.markdown):
+        print(f"\nReport: {options.html}")
+    if options.save and not (options.json or options.markdown):
+        print(f"\nSaved: {options.save}")
+
+
+def run_show(options: argparse.Namespace) -> None:
+    """Show a comparison that was saved, with the answer of a gate where one is asked for."""
+    refuse_two_outputs(options)
+    result = load(options.file)
+    gate = result.gate(options.gate) if options.gate is not None else None
+    options.exit_code = 0 if gate is None else gate.exit_code
+    if gate is not None or options.markdown:
+        append_to_step_summary(result.to_markdown(gate))
+    show_comparison(result, options, gate)
+
+
+def refuse_two_outputs(options: argparse.Namespace) -> None:
+    if options.json and options.markdown:
+        raise PodiumError("--json and --markdown ask for two outputs at once", hint="leave one of them out.")
 
 
 def run_demo(options: argparse.Namespace) -> None:
@@ -244,7 +271,7 @@ RESULTS: dict[str, Callable[[argparse.Namespace], Any]] = {
 }  # fmt: skip
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": run_demo, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,
-    "completion": run_completion,
+    "completion": run_completion, "show": run_show,
 }  # fmt: skip
 
 

@@ -12,7 +12,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from podium.comparison.conditions import GateAnswer
+from podium.comparison.result import Comparison
+from podium.data.errors import PodiumError
+from podium.data.files import append_text
 from podium.outputs.display import printable
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub Actions shows after a step
 
 # --- streams -----------------------------------------------------------------------------------------------------
 
@@ -69,8 +75,32 @@ def show(result: Any, options: argparse.Namespace, more: Mapping[str, Any] | Non
         data = result.to_dict() | dict(more or {})
         print(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=plain, default=plain_json))
         return
-    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(result.text(terminal_width(), bold))
+    print(result.text(terminal_width(), is_bold()))
+
+
+def show_comparison(result: Comparison, options: argparse.Namespace, gate: GateAnswer | None) -> None:
+    """A comparison as JSON, Markdown or tables, with the answer of its gate."""
+    if options.json:
+        show(result, options, {} if gate is None else {"gate": gate.to_dict()})
+    elif options.markdown:
+        print(result.to_markdown(gate, options.verbose), end="")
+    else:
+        print(result.text(terminal_width(), is_bold(), options.verbose, gate))
+
+
+def is_bold() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def append_to_step_summary(text: str) -> None:
+    """Add Markdown to the summary of a GitHub Actions step, if this process is one; a failure is a warning."""
+    path = os.environ.get(STEP_SUMMARY)
+    if not path:
+        return
+    try:
+        append_text(path, text)
+    except PodiumError as error:
+        complain(f"warning: the step summary was not written: {error.message}")
 
 
 def plain_json(value: Any) -> Any:

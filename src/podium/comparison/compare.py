@@ -11,11 +11,13 @@ import numpy as np
 
 from podium.comparison.analysis import Analysis, analyze
 from podium.comparison.arranged import add_bootstrap, arrange, quarrels
+from podium.comparison.basis import Basis
 from podium.comparison.by_group import check_by, find_groups, harmed
 from podium.comparison.outcomes import asked_beside, header_notes, of_outcome
 from podium.comparison.pair import Pair
 from podium.comparison.planning import Plan, make_plan
-from podium.comparison.result import Basis, Comparison, Ranked, Settings
+from podium.comparison.result import Comparison
+from podium.comparison.settings import Ranked, Settings
 from podium.comparison.state_columns import state_warnings
 from podium.data.columns import Floats, tiers
 from podium.data.errors import PodiumError
@@ -23,6 +25,7 @@ from podium.data.facts import Fact
 from podium.data.log import Log
 from podium.data.scales import noise_of
 from podium.data.scan import ScannedLog
+from podium.data.warned import warn_caller
 from podium.engines.outcomes import beside_states, with_worth
 from podium.engines.rows import Rows
 from podium.engines.sample import SAMPLE_ROWS
@@ -119,7 +122,9 @@ def compare(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
         bootstrap, seed, sample_rows, look, action_features, cost, by, also, worth, difference,
     )  # fmt: skip
-    return compare_with(log, policies, options)
+    result = compare_with(log, policies, options)
+    warn_caller(result.warnings)
+    return result
 
 
 def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comparison:

@@ -66,7 +66,7 @@ def answer_part(result: Any, part: Part, condition: Condition | Part) -> GateAns
     """What one comparison says of a part: s (V(one) - V(other)) > m for a sign s and a margin m."""
     if part.every is not None:
         return groups_hold(result, part)
-    names, judgement = result.basis.policies.names, result.basis.judgement
+    names, judgement = result.basis.names, result.basis.judgement
     i, j = names.index(part.one), names.index(part.other)
     n = [*zip(*pair_indices(len(names)), strict=True)].index((min(i, j), max(i, j)))
     way = 1 if i < j else -1
@@ -75,7 +75,7 @@ def answer_part(result: Any, part: Part, condition: Condition | Part) -> GateAns
     sign, margin = direction(result, part)
     judged: Judgement = judgement
     if part.relative and not reason:
-        values = clear_values(None if result.basis.policies.proxies else result.basis.valued, level)
+        values = clear_values(None if result.settings.proxies else result.basis.valued, level)
         value = values[j] if values else None
         if value is None:
             reason = Fact("no value for a percentage", policy=part.other)

@@ -9,12 +9,12 @@ as these do, and it includes 0 just where the interval of D does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from podium.data.columns import Floats
 from podium.estimates.estimators import ESTIMATORS
-from podium.estimates.results import MethodResult
 
 NEAR_ZERO = 0.2  # the lower end of V(b) as a share of V(b) below which a lift says nothing
 
@@ -51,7 +51,27 @@ class Value:
     high: float
 
 
-def clear_values(valued: MethodResult | None, level: float) -> list[Value | None]:
+class Valued(Protocol):
+    """The values of policies (K,), their standard errors and degrees of freedom."""
+
+    @property
+    def values(self) -> Floats: ...
+    @property
+    def value_error(self) -> Floats: ...
+    @property
+    def freedom(self) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class KnownValues:
+    """Values as a file keeps them."""
+
+    values: Floats
+    value_error: Floats
+    freedom: Floats
+
+
+def clear_values(valued: Valued | None, level: float) -> list[Value | None]:
     """The value of every policy; None where it is not known, or where its interval is near 0 or includes it."""
     if valued is None:
         return []

@@ -8,11 +8,9 @@ from typing import Any
 from podium.comparison.groups import refuse_no_groups
 from podium.comparison.pair import Pair, interval_text, without_facts
 from podium.data.errors import PodiumError, meant, shown
-from podium.data.frames import apart
+from podium.data.frames import EXTRAS, apart
 from podium.outputs.display import Table, number, percent
 
-TABLES = ("ranking", "pairs", "groups", "outcomes")
-BACKENDS = ("pandas", "polars", "pyarrow")
 MANY = 6  # as for the pairs of the reward
 ALONE = "Each outcome is judged by itself, and its verdicts allow for its own pairs."
 LIFT = "lift: V(a)/V(b) - 1, by Fieller's interval with the largest error that any correlation allows; V(b) is DRE's."
@@ -70,49 +68,57 @@ def lift_table(result: Any) -> Table:
 def outcome_dict(result: Any, name: str) -> dict[str, Any]:
     """The content of JSON for one outcome."""
     outcome = result.outcomes[name]
-    whole = outcome.to_dict()
     return {
-        "policies": whole["policies"],
-        "pairs": whole["pairs"],
+        "policies": [p.to_dict() for p in outcome.policies],
+        "pairs": outcome.pair_dicts(),
         "lower_is_better": outcome.settings.lower_is_better,
-        "warnings": [w for w in whole["warnings"] if w not in result.warnings],
-        **({"groups": whole["groups"]} if outcome.groups else {}),
+        "warnings": [w for w in outcome.warnings if w not in result.warnings],
+        **({"groups": [g.to_dict() for g in outcome.groups]} if outcome.groups else {}),
     }
 
 
-def frame_rows(result: Any, table: str, backend: str) -> tuple[list[dict[str, Any]], str]:
-    """The rows of a table, and the backend; a backend that stands alone asks for the ranking."""
-    if not isinstance(table, str) or table not in TABLES:
-        near = meant(table, TABLES)
-        if near and table not in BACKENDS:
-            raise PodiumError(f"there is no table {shown(table)}", hint=f"{near}the tables are {', '.join(TABLES)}.")
-        table, backend = "ranking", table  # which is refused there if it is no backend
-    if table == "ranking":
-        flat = []
-        for row in (p.to_dict() for p in result.policies):
-            estimates = row.pop("estimates")
-            flat.append(row | apart(row, estimates, "estimator"))
-        return flat, backend
-    if table == "pairs":
-        return [flat_pair(p) for p in result.pairs], backend
-    if table == "groups":
-        refuse_no_groups(result.groups)
-        return [without_facts(g.to_dict()) for g in result.groups], backend
+# --- tables as frames --------------------------------------------------------------------------------------------
+
+
+def ranking_rows(result: Any) -> list[dict[str, Any]]:
+    rows = []
+    for policy in result.policies:
+        row = policy.to_dict()
+        estimates = row.pop("estimates")
+        rows.append(row | apart(row, estimates, "estimator"))
+    return rows
+
+
+def pair_rows(result: Any) -> list[dict[str, Any]]:
+    """Every pair as one row of numbers and texts."""
+    rows = []
+    for row in map(without_facts, result.pair_dicts()):
+        lift = row.pop("lift") or {}
+        rows.append(row | {"lift": lift.get("percent"), "lift_low": lift.get("low"), "lift_high": lift.get("high")})
+    return rows
+
+
+def group_rows(result: Any) -> list[dict[str, Any]]:
+    refuse_no_groups(result.groups)
+    return [without_facts(g.to_dict()) for g in result.groups]
+
+
+def outcome_rows(result: Any) -> list[dict[str, Any]]:
     if not result.outcomes:
         raise PodiumError(
             "the comparison has no outcomes beside the reward", hint="name them with also=['cost:lower']."
         )
-    named = [{"outcome": name} | flat_pair(p) for name, outcome in result.outcomes.items() for p in outcome.pairs]
-    return named, backend
+    return [{"outcome": name} | row for name, outcome in result.outcomes.items() for row in pair_rows(outcome)]
 
 
-def flat_pair(pair: Pair) -> dict[str, Any]:
-    """A pair as one row of numbers and texts."""
-    row = {name: value for name, value in pair.to_dict().items() if name not in ("reasons", "reason_facts", "lift")}
-    lift = pair.lift
-    return row | {
-        "lift": None if lift is None else lift.percent,
-        "lift_low": None if lift is None else lift.low,
-        "lift_high": None if lift is None else lift.high,
-        "reasons": " ".join(f"{r}." for r in pair.reasons),
-    }
+TABLES = {"ranking": ranking_rows, "pairs": pair_rows, "groups": group_rows, "outcomes": outcome_rows}
+
+
+def frame_rows(result: Any, table: str, backend: str) -> tuple[list[dict[str, Any]], str]:
+    """The rows of a table, and the backend; a backend that stands alone asks for the ranking, as in version 0.1."""
+    if table in EXTRAS:
+        table, backend = "ranking", table
+    if table not in TABLES:
+        hint = f"{meant(table, list(TABLES))}the tables are {', '.join(TABLES)}."
+        raise PodiumError(f"unknown table {shown(table)}", hint=hint)
+    return TABLES[table](result), backend

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.comparison.result import Comparison, Settings
+from podium.comparison.result import Comparison
+from podium.comparison.settings import Settings
 from podium.data.columns import Floats, descending, group_sums, is_huge, plain
 from podium.data.errors import PodiumError, shown
 from podium.data.facts import Fact

@@ -8,30 +8,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from podium.comparison.basis import Basis
 from podium.comparison.conditions import GateAnswer
 from podium.comparison.gates import answer_all
 from podium.comparison.groups import Group, groups_table
-from podium.comparison.outcome_tables import frame_rows, lift_table, outcome_dict, outcome_table
+from podium.comparison.outcome_tables import frame_rows, lift_table, outcome_dict
 from podium.comparison.pair import Pair, decided, interval_text
-from podium.data.arguments import checked, flag, optional, real, text
+from podium.comparison.settings import Ranked, Settings
+from podium.data.arguments import checked, flag, optional, real, whole
 from podium.data.arguments import path as path_of_file
-from podium.data.errors import PodiumError, count, meant
+from podium.data.arguments import text as a_text
+from podium.data.errors import PodiumError, count, meant, shown
 from podium.data.facts import fact_dict
 from podium.data.frames import rows_to_frame
 from podium.data.log import Log
-from podium.data.owned import keep_fields
 from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
-from podium.engines.rows import Rows
-from podium.estimates.options import Options
-from podium.estimates.results import MethodResult
-from podium.estimates.terms import RowTerms
-from podium.outputs.display import Block, Shown, Table, number, percent
-from podium.policies import PolicySet
+from podium.outputs.display import WIDTH, Block, Shown, Table, as_text, number, percent
+from podium.outputs.markdown import as_markdown
 from podium.verdicts.judge import PROCEDURES
-from podium.verdicts.judgement import Judgement
-from podium.verdicts.sensitivity import Withstood, claims_withstand
-from podium.version import VERSION
+from podium.verdicts.sensitivity import Withstood
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,100 +37,28 @@ FEW = 3  # policies up to which the terminal shows the groups of every pair
 SHOWN = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """What a comparison rests on, kept for the gate, the trust panel and the plan."""
-
-    rows: Rows
-    judgement: Judgement
-    main: MethodResult  # on all rows
-    terms: RowTerms  # of the main method, on the sample
-    units: float  # turns differences of the main method's scores into rewards
-    options: Options
-    valued: MethodResult | None = None  # what DRE found on all rows
-
-    @property
-    def sample(self) -> Log:
-        """The rows that the trust panel, the plan and the states come from: all of them where they are few."""
-        return self.rows.sample
-
-    @property
-    def policies(self) -> PolicySet:
-        """On the rows of the sample."""
-        return self.rows.policies
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One policy in the ranking; its true rank lies in rank_low..rank_high if all claims hold."""
-
-    name: str
-    rank: int
-    rank_low: int
-    rank_high: int
-    score: float
-    p_best: float | None  # None where nothing is known
-    regret: float | None  # expected loss of choosing it rather than the best
-    estimates: Mapping[str, float | None]
-    cost: float | None = None  # its mean cost, where costs are known
-
-    def __post_init__(self) -> None:
-        keep_fields(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        known = {} if self.cost is None else {"cost": self.cost}
-        return {name: value for name, value in vars(self).items() if name != "cost"} | {
-            "estimates": dict(self.estimates), **known
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a comparison was made."""
-
-    estimator: str  # what ranks
-    baseline: str
-    level: float
-    engine: str
-    verdicts: str  # the procedure that judges
-    assumes: str
-    multiplicity: str
-    normalize: str
-    duplicates: str
-    unit: str | None
-    lower_is_better: bool
-    bootstrap: int
-    seed: int
-    proxies: tuple[str, ...]  # policies that are scores which stand for probabilities
-    notes: tuple[str, ...]
-    kernel: str | None = None  # of continuous actions
-    bandwidth: tuple[float, ...] | None = None
-    look: str | None = None  # which of the planned looks this is
-    look_level: float | None = None  # the level of claims at this look
-    costs: Mapping[str, Any] | None = None  # what actions cost, where that is known
-    action_features: tuple[str, ...] | None = None  # columns that describe the actions
-    recipes: tuple[str, ...] | None = None  # policies that are learned from the log itself
-    by: tuple[str, ...] | None = None  # columns that cut the rows into groups
-    worth: Mapping[str, float] | None = None  # what outcomes are worth in units of the reward
-    difference: float | None = None  # the smallest difference that matters
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of JSON."""
-        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        return {name: value for name, value in lists.items() if value is not None or name == "unit"}
-
-
 class Shows(Protocol):
     """What can be seen of a result beyond its tables; made later in the flow (`podium.outputs.attached`)."""
 
+    def answer(self, result: Comparison) -> tuple[str, ...]: ...
+
+    def blocks(self, result: Comparison, verbose: bool, gate: GateAnswer | None) -> list[Block]: ...
+
     def insights(self, result: Comparison) -> Any: ...
+
+    def save(self, result: Comparison, path: str | Path, overwrite: bool) -> Path: ...
 
     def report(self, result: Comparison, path: str | Path, **options: Any) -> Path: ...
 
     def figure(self, result: Any, kind: str, **options: Any) -> Figure: ...
+
+
+def gate_answer(name: str, value: Any) -> GateAnswer:
+    if not isinstance(value, GateAnswer):
+        raise PodiumError(
+            f"{name} must be the answer of a gate; it is {shown(value)}", hint="use result.gate('a > b')."
+        )
+    return value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,6 +80,11 @@ class Comparison(Shown):
     def ranking(self) -> list[str]:
         """Names, best first."""
         return [p.name for p in self.policies]
+
+    @property
+    def difference(self) -> float | None:
+        """The smallest difference that matters to the user; None where nobody named it."""
+        return self.settings.difference
 
     @property
     def best(self) -> str:
@@ -184,9 +113,7 @@ class Comparison(Shown):
     @property
     def sample(self) -> dict[str, int] | None:
         """How many rows of how many certainty comes from; None where it comes from all of them."""
-        if self.basis.rows.whole:
-            return None
-        return {"rows": len(self.basis.sample), "of": len(self.log)}
+        return self.basis.sampled
 
     @property
     def estimates(self) -> dict[str, dict[str, float | None]]:
@@ -197,7 +124,7 @@ class Comparison(Shown):
     def _by_name(self) -> dict[tuple[str, str], Pair]:
         return {(p.a, p.b): p for p in self.pairs}
 
-    @checked(a=text, b=text)
+    @checked(a=a_text, b=a_text)
     def pair(self, a: str, b: str) -> Pair:
         """Policy a against policy b, whichever ranks higher."""
         if (a, b) in self._by_name:
@@ -208,7 +135,7 @@ class Comparison(Shown):
         hint = meant(unknown, self.ranking) + "the policies are " + ", ".join(self.ranking) + "."
         raise PodiumError(f"no pair {a!r} against {b!r}", hint=hint)
 
-    @checked(condition=text)
+    @checked(condition=a_text)
     def gate(self, condition: str) -> GateAnswer:
         """Whether "new > current", "new > current - 0.02", or several such parts joined by `and`, all hold.
 
@@ -219,11 +146,7 @@ class Comparison(Shown):
     @cached_property
     def hidden_causes(self) -> Mapping[tuple[str, str], Withstood]:
         """Each pair (a, b) with a claim -> how strong a cause that is not in the log must be to undo it."""
-        claims = [p for p in self.pairs if p.verdict != "cannot tell" and p.std_error]  # others rest on no reward
-        won = [(p.a, p.b) if p.verdict == "better" else (p.b, p.a) for p in claims]
-        s = self.settings
-        found = claims_withstand(self.basis.sample, self.basis.policies, won, s.level, s.lower_is_better)
-        return {(p.a, p.b): w for p, w in zip(claims, found, strict=True)}
+        return self.basis.withstood(self.pairs, self.settings)
 
     @cached_property
     def insights(self) -> Any:
@@ -235,27 +158,27 @@ class Comparison(Shown):
         """The insights under their name of the first release."""
         return self.insights
 
+    @cached_property
+    def answer_lines(self) -> tuple[str, ...]:
+        """The answer in one sentence, and the sentences that follow it."""
+        return type(self).shows.answer(self)
+
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence: the first line of every output."""
+        return self.answer_lines[0]
+
     # --- outputs -------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The content of `--json`; keys may be added, never renamed."""
-        pairs = []
-        for p in self.pairs:
-            entry = p.to_dict()
-            hidden = self.hidden_causes.get((p.a, p.b))
-            entry |= {
-                "gamma": None if hidden is None else hidden.gamma,
-                "hidden_cause": None if hidden is None else fact_dict(hidden.fact),
-            }
-            if p.bootstrap is not None:
-                entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
-            pairs.append(entry)
         return {
-            "podium": VERSION,
+            "podium": self.basis.version,
+            "answer": self.answer,
             "log": self.log.to_dict(),
             "settings": self.settings.to_dict(),
             "policies": [p.to_dict() for p in self.policies],
-            "pairs": pairs,
+            "pairs": self.pair_dicts(),
             **({"groups": [g.to_dict() for g in self.groups]} if self.groups else {}),
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
@@ -264,21 +187,48 @@ class Comparison(Shown):
             **({"outcomes": {name: outcome_dict(self, name) for name in self.outcomes}} if self.outcomes else {}),
         }  # fmt: skip
 
-    @checked(table=text, backend=text)
+    def pair_dicts(self) -> list[dict[str, Any]]:
+        """Every pair as JSON holds it, with the strength of a hidden cause that would undo its claim."""
+        pairs = []
+        for p in self.pairs:
+            hidden = self.hidden_causes.get((p.a, p.b))
+            entry = p.to_dict() | {
+                "gamma": None if hidden is None else hidden.gamma,
+                "hidden_cause": None if hidden is None else fact_dict(hidden.fact),
+            }
+            if p.bootstrap is not None:
+                entry |= {"bootstrap_low": p.bootstrap.low, "bootstrap_high": p.bootstrap.high}
+            pairs.append(entry)
+        return pairs
+
+    @checked(table=a_text, backend=a_text)
     def to_frame(self, table: str = "ranking", backend: str = "pandas") -> Any:
-        """A table as a frame: the "ranking" with one row per policy, best first, the "pairs", the "groups" or the
+        """A table as a frame: the "ranking" with one row per policy, best first, the "pairs", the "groups", or the
         "outcomes" with one row per outcome and pair. A backend may also stand alone, as in to_frame("polars")."""
         return rows_to_frame(*frame_rows(self, table, backend))
+
+    @checked(path=path_of_file, overwrite=flag)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the answer as JSON that `podium.load` reads (`podium.comparison.saved`): `to_dict` and a bit more.
+
+        An existing file is replaced if podium wrote it; any other only with `overwrite`, and an input never.
+        """
+        return type(self).shows.save(self, path, overwrite)
+
+    @property
+    def ranked_by(self) -> str:
+        """What ranks: a procedure, or a method with its baseline; where outcomes have a worth, of what."""
+        s = self.settings
+        by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
+        return f"{self.log.header('reward')}, {by}" if s.worth else by
 
     def header(self) -> list[str]:
         """What was compared, how, and what that assumes."""
         s = self.settings
-        by = s.estimator if s.estimator in PROCEDURES else f"{s.estimator} with baseline {s.baseline}"
-        by = f"{self.log.header('reward')}, {by}" if s.worth else by
         lines = [
             repr(self.log),
             *describe_columns(self.log),
-            f"Ranked by {by}" + (", lower is better" if s.lower_is_better else ""),
+            f"Ranked by {self.ranked_by}" + (", lower is better" if s.lower_is_better else ""),
             f"Verdicts: {s.verdicts} at level {s.level:g}; {s.multiplicity}",
             f"Assumes that {s.assumes}",
             *s.notes,
@@ -290,11 +240,13 @@ class Comparison(Shown):
                 "all": "every method keeps every draw",
             }
             lines.append(f"Repeated (state, action): {rules[s.duplicates]}")
-        if s.unit is not None:
-            lines.append(f"Rows of one {s.unit} depend on each other: standard errors are clustered")
-        if s.proxies:
-            lines.append("Scores that stand for probabilities (proxies): " + ", ".join(s.proxies))
-        return lines
+        return [*lines, *self.cautions()]
+
+    def cautions(self) -> list[str]:
+        """That rows depend on each other, and that some policies are scores, where that is so."""
+        unit, proxies = self.settings.unit, self.settings.proxies
+        lines = [f"Rows of one {unit} depend on each other: standard errors are clustered"] if unit is not None else []
+        return lines + (["Scores that stand for probabilities (proxies): " + ", ".join(proxies)] if proxies else [])
 
     def ranking_table(self) -> Table:
         methods = list(self.policies[0].estimates)
@@ -305,9 +257,11 @@ class Comparison(Shown):
         ]
         notes = [f"{m} is not available: {reason}." for m, reason in self.unavailable.items()]
         columns = ["rank", "policy", *methods, "P(best)"]
-        title = "Ranking (scores by method)"
+        lower = self.settings.lower_is_better
+        order = ", lower is better" if lower else ""
+        title = f"Ranking (scores by method{order})"
         if self.settings.costs is not None:
-            title = f"Ranking (scores by method, {'plus' if self.settings.lower_is_better else 'less'} cost)"
+            title = f"Ranking (scores by method, {'plus' if lower else 'less'} cost{order})"
             columns.append("cost")
             rows = [[*row, number(p.cost)] for row, p in zip(rows, self.policies, strict=True)]
         return Table(title, columns, rows, align="rl" + "r" * (len(columns) - 2), notes=notes)
@@ -346,22 +300,30 @@ class Comparison(Shown):
         """The intervals of the paired bootstrap, beside those that the verdicts rest on."""
         rows = [[p.a, p.b, interval_text(p.bootstrap), interval_text(p.interval)] for p in self.pairs if p.bootstrap]
         notes = ["Percentile intervals are too narrow below about 50 rows; the verdicts do not use them."]
-        title = f"Paired bootstrap of {self.basis.main.estimator.name}, {self.settings.bootstrap} draws"
+        title = f"Paired bootstrap of {self.basis.method}, {self.settings.bootstrap} draws"
         columns = ["a", "b", f"{self.level_text} bootstrap", f"{self.level_text} interval"]
         return Table(title, columns, rows[:SHOWN], align="llrr", notes=notes)
-
-    def blocks(self, width: int) -> list[Block]:
-        warnings = [[f"Warning: {w}"] for w in self.warnings]
-        more = [self.bootstrap_table()] if self.settings.bootstrap else []
-        more += [self.groups_table()] if self.groups else []
-        more += [outcome_table(self, name) for name in self.outcomes]
-        return [self.header(), *warnings, self.ranking_table(), self.pairs_table(), *more]
 
     def lift_table(self) -> Table:
         """Every pair with its relative lift in percent."""
         return lift_table(self)
 
-    @checked(path=path_of_file, command=text, source=text, difference=optional(real()), overwrite=flag)
+    def blocks(self, width: int) -> list[Block]:
+        return type(self).shows.blocks(self, False, None)
+
+    @checked(width=whole(1, WIDTH), bold=flag, verbose=flag, gate=optional(gate_answer))
+    def text(
+        self, width: int = WIDTH, bold: bool = False, verbose: bool = False, gate: GateAnswer | None = None
+    ) -> str:
+        """All of it for a terminal; `verbose` adds lifts and how it was computed, `gate` the answer to a condition."""
+        return as_text(type(self).shows.blocks(self, verbose, gate), width, bold)
+
+    @checked(gate=optional(gate_answer), verbose=flag)
+    def to_markdown(self, gate: GateAnswer | None = None, verbose: bool = False) -> str:
+        """All of it as Markdown, for a pull request; labels are escaped, so that none can break a table."""
+        return as_markdown(type(self).shows.blocks(self, verbose, gate))
+
+    @checked(path=path_of_file, command=a_text, source=a_text, difference=optional(real()), overwrite=flag)
     def report(
         self,
         path: str | Path,
@@ -378,7 +340,7 @@ class Comparison(Shown):
         options = {"command": command, "source": source, "difference": difference, "overwrite": overwrite}
         return type(self).shows.report(self, path, **options)
 
-    @checked(kind=text)
+    @checked(kind=a_text)
     def plot(self, kind: str = "overview", **options: Any) -> Figure:
         """A figure (matplotlib): "overview", "ranking", "pairs", "methods", ...; see `podium.plots`."""
         return type(self).shows.figure(self, kind, **options)

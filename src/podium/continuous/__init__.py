@@ -23,6 +23,7 @@ from podium.continuous.log import METHODS, ContinuousLog
 from podium.data.arguments import checked, one_of, texts
 from podium.data.arguments import path as at_path
 from podium.data.tables import open_table
+from podium.data.warned import warn_caller
 from podium.estimates.evaluate import Estimates
 
 __all__ = ["KERNELS", "ContinuousLog", "compare", "evaluate", "read_log"]
@@ -69,7 +70,9 @@ def compare(log: ContinuousLog, policies: Mapping[str, Any], estimator: Any = No
     >>> compare(log, {"0.2": 0.2, "0.7": 0.7}).ranking
     ['0.7', '0.2']
     """
-    return check_log(log).compare(policies, estimator, **options)
+    result = check_log(log).compare(policies, estimator, **options)
+    warn_caller(result.warnings)
+    return result
 
 
 def evaluate(

@@ -28,6 +28,7 @@ from podium.data.probabilities import SMALLEST
 from podium.data.prose import without_prose
 from podium.data.roles import ROLE_RULES, assign_roles
 from podium.data.states import states_given
+from podium.data.warned import warn_caller
 from podium.estimates.baselines import KnownAverages
 from podium.estimates.estimators import find_estimators
 from podium.estimates.evaluate import Estimates, evaluate
@@ -335,7 +336,9 @@ class ContinuousLog(Own):
         )
         reasons = {method: in_densities(reason) for method, reason in result.unavailable.items()}
         warnings = (*self.unseen(made), *result.warnings)
-        return replace(result, settings=settings, unavailable=reasons, warnings=warnings)
+        result = replace(result, settings=settings, unavailable=reasons, warnings=warnings)
+        warn_caller(result.warnings)
+        return result
 
 
 UNKNOWN = "Without densities it is assumed that logging did not seek reward"

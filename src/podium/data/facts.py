@@ -282,13 +282,15 @@ class Fact(str):
         fact.code, fact.fields = code, fields
         return fact
 
+    @classmethod
+    def said(cls, code: str, sentence: str, fields: dict[str, Any]) -> Fact:
+        """A fact in the words in which it was once said, which may not be those of `SENTENCES`."""
+        fact = super().__new__(cls, sentence)
+        fact.code, fact.fields = code, fields
+        return fact
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self.code, self.fields)
-
-
-def restored(code: str, fields: dict[str, Any]) -> Fact:
-    """A fact as it was before it was sent to another process."""
-    return Fact(code, **fields)
+        return Fact.said, (self.code, str(self), self.fields)
 
 
 def fact_dict(text: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 
 GENERATOR = f"podium {VERSION}"  # named in every page, so that podium knows it again
 PAGE = re.compile(rb'\s*<!doctype html>.{0,4000}<meta name="generator" content="podium ', re.DOTALL | re.IGNORECASE)
+SAVED = re.compile(rb'\{\s*"schema": "podium/')
 MADE_BY = re.compile(rb"# [^\n]*\n\nMade by `python -m podium\.")
 DESCRIPTOR = re.compile(r"(?:/dev|/proc/self|/proc/thread-self)/fd/(\d+)")
 STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
@@ -88,7 +89,7 @@ def refuse_foreign(path: AnyPath, target: Path, overwrite: bool) -> None:
         return
     with target.open("rb") as file:
         start = file.read(8192)
-        if PAGE.match(start) or MADE_BY.match(start):
+        if any(own.match(start) for own in (PAGE, SAVED, MADE_BY)):
             return
     raise PodiumError(
         f"{os.fspath(path)!r} exists, and podium did not write it",
@@ -122,6 +123,14 @@ def claim_folder(folder: Path, names: Sequence[str], *, overwrite: bool = False)
 def write_text(path: AnyPath, text: str) -> Path:
     """Write a text file, whole or not at all."""
     return write_bytes(path, encoded(text))
+
+
+def append_text(path: AnyPath, text: str) -> None:
+    """Add to the end of a text file, which need not exist; a pipe that nobody reads is refused, not waited for."""
+    with explained(path):
+        refuse_input(path)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        write_all(os.open(path, flags, 0o666), encoded(text))
 
 
 def encoded(text: str) -> bytes:

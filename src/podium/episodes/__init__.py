@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.comparison.result import Comparison
+from podium.data.warned import warn_caller
 from podium.episodes.interactions import Interactions
 from podium.episodes.log import EpisodeLog
 from podium.episodes.proxy import Coordinates, log_proxy
@@ -70,7 +71,9 @@ def compare(
     ['follow', 'stay']
     """
     log = EpisodeLog(episodes, bounds, horizon, coordinates, probabilities, gamma)
-    return log.compare(policies, behavior=behavior, estimator=estimator, **options)
+    result = log.compare(policies, behavior=behavior, estimator=estimator, **options)
+    warn_caller(result.warnings)
+    return result
 
 
 def evaluate(

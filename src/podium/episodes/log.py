@@ -21,6 +21,7 @@ from podium.data.grouping import refuse_groups
 from podium.data.outcomes import refuse_beside
 from podium.data.owned import Own, sealed
 from podium.data.probabilities import AGREE
+from podium.data.warned import warn_caller
 from podium.episodes.actors import Actor, as_actor, check_names, who_acted
 from podium.episodes.bounds import HINT, Bounds, bounds_of
 from podium.episodes.interactions import Interactions, as_interactions, without_steps
@@ -235,7 +236,9 @@ class EpisodeLog(Own):
         asked = EPISODIC.get(estimator.upper()) if isinstance(estimator, str) else None
         if made.lacking and asked is not None:
             raise Unavailable(f"{asked.name} {made.lacking}", hint=STEPS_HINT)
-        return retold(compare(made.log, made.policies, estimator, **options), made.notes, made.log)
+        result = retold(compare(made.log, made.policies, estimator, **options), made.notes, made.log)
+        warn_caller(result.warnings)
+        return result
 
     def evaluate(
         self,

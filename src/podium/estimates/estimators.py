@@ -38,6 +38,7 @@ from podium.data.arguments import checked, choice, flag, text
 from podium.data.columns import Floats, is_huge
 from podium.data.errors import PodiumError, meant, shown
 from podium.data.facts import Fact
+from podium.estimates.own_rules import WeightRule, apply_rule
 
 __all__ = [
     "DIM", "DIRECT_MODEL", "DRE", "EPISODIC", "ESTIMATORS", "FAMILY", "IPS", "LDE", "SNDR", "SNIPS", "Estimator",
@@ -72,22 +73,29 @@ class Estimator:
     name : as results show it
     uses_propensity : the weight is pi/p; otherwise pi alone
     uses_baseline : rhat is a baseline; otherwise 0
-    rule : what becomes of the weight: "full", "clip", "switch", "shrink", "bend", "none"; or "steps" for methods
+    rule : what becomes of the weight: "full", "clip", "switch", "shrink", "bend", "none"; a function of your own that
+        gets the weights (n,) of one policy and returns as many, each from its own weight alone; or "steps" for methods
         whose row terms come from the steps of episodes (`podium.episodes`)
-    parameter : of that rule
+    parameter : of a rule that is named
     self_normalized : weights are divided by their mean
     """
 
     name: str
     uses_propensity: bool
     uses_baseline: bool
-    rule: str = "full"
+    rule: str | WeightRule = "full"
     parameter: float = inf
     self_normalized: bool = False
 
     def __post_init__(self) -> None:
         text("name", self.name)
-        choice(*RULES, "steps")("rule", self.rule)
+        if not callable(self.rule):
+            choice(*RULES, "steps")("rule", self.rule)
+        elif self.parameter != inf:
+            raise PodiumError(
+                f"a rule of your own takes no parameter; it is {shown(self.parameter)}",
+                hint="put it into the function: rule=lambda w: np.minimum(w, 5).",
+            )
         for name in ("uses_propensity", "uses_baseline", "self_normalized"):
             flag(name, getattr(self, name))
         if not is_parameter(self.parameter):
@@ -120,13 +128,20 @@ class Estimator:
             return "no action was logged more often because its reward is high or low"
         if self.rule == "none":
             return "the reward model is right wherever the policies differ"
+        if self.own:
+            return f"{self.counterpart.assumes}; what the rule does to the weights is alike for all policies"
         known = "the propensities are right, and every action that a policy plays could have been logged"
         return f"{known}; what shrinking takes away is alike for all policies" if self.shrinks else known
 
     @property
     def shrinks(self) -> bool:
-        """Whether it trades bias for variance, policy by policy."""
-        return self.rule in SHRINKING
+        """Whether it trades bias for variance, policy by policy; a rule of one's own may."""
+        return self.own or self.rule in SHRINKING
+
+    @property
+    def own(self) -> bool:
+        """Whether its rule is a user's function."""
+        return callable(self.rule)
 
     @property
     def caution(self) -> Fact | None:
@@ -148,6 +163,8 @@ class Estimator:
         >>> clipped(10).reweight(np.array([0.5, 40.0]))
         array([ 0.5, 10. ])
         """
+        if not isinstance(self.rule, str):
+            return apply_rule(self.name, self.rule, weight)
         return RULES[self.rule](weight, self.parameter)
 
     def reward_units(self, n_actions: float, proxies: bool = False) -> float:

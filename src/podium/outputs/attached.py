@@ -1,13 +1,18 @@
-"""What a comparison can show by itself: its insights, its report and its figures, attached to the result."""
+"""What a comparison can show by itself: its answer, insights, file, report and figures, attached to the result."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podium.comparison.conditions import GateAnswer
 from podium.comparison.result import Comparison
-from podium.outputs.insights import Insights
+from podium.comparison.saved import SavedBasis, save
+from podium.outputs.answer import answer
+from podium.outputs.display import Block
+from podium.outputs.insights import Insights, insights_of
 from podium.outputs.report import write_report
+from podium.outputs.summary import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,8 +21,20 @@ if TYPE_CHECKING:
 class Attached:
     """The outputs of results; figures need matplotlib, so they are loaded when one is drawn."""
 
+    def answer(self, result: Comparison) -> tuple[str, ...]:
+        if isinstance(result.basis, SavedBasis):
+            return tuple(result.basis.answer_lines)
+        found = answer(insights_of(result))
+        return (found.sentence, *found.details)
+
+    def blocks(self, result: Comparison, verbose: bool, gate: GateAnswer | None) -> list[Block]:
+        return summary(result, verbose, gate)
+
     def insights(self, result: Comparison) -> Insights:
-        return Insights(result)
+        return Insights(result, result.difference)
+
+    def save(self, result: Comparison, path: str | Path, overwrite: bool) -> Path:
+        return save(result, path, overwrite=overwrite)
 
     def report(self, result: Comparison, path: str | Path, **options: Any) -> Path:
         return write_report(result, path, **options)

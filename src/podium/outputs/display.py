@@ -84,10 +84,7 @@ class Shown:
     @checked(width=whole(1, WIDTH), bold=flag)
     def text(self, width: int = WIDTH, bold: bool = False) -> str:
         """All of it for a terminal."""
-        return "\n\n".join(
-            block.text(width, bold) if isinstance(block, Table) else "\n".join(wrap(line, width, "") for line in block)
-            for block in self.blocks(width)
-        )
+        return as_text(self.blocks(width), width, bold)
 
     def __repr__(self) -> str:
         return self.text()
@@ -97,6 +94,14 @@ class Shown:
             block.html() if isinstance(block, Table) else join(tag("p", line) for line in block)
             for block in self.blocks(ENDLESS)
         )
+
+
+def as_text(blocks: Iterable[Block], width: int, bold: bool = False) -> str:
+    """Blocks for a terminal, with an empty line between them."""
+    return "\n\n".join(
+        block.text(width, bold) if isinstance(block, Table) else "\n".join(wrap(line, width, "") for line in block)
+        for block in blocks
+    )
 
 
 def first_rows_table(title: str, columns: Sequence[tuple[str, Column]], most: int) -> Table:
@@ -263,6 +268,29 @@ def pad(text: str, width: int, side: str) -> str:
 
 def wrap(text: str, width: int, indent: str = "  ") -> str:
     """A sentence over as many lines as it needs, all but the first indented by two more."""
-    return textwrap.fill(
-        printable(text), width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    text = printable(text)
+    if columns_wide(text) > len(text):
+        return wrap_wide(text, width, indent)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+
+
+def wrap_wide(text: str, width: int, indent: str) -> str:
+    """The same for a text with characters that take two columns.
+
+    >>> print(wrap_wide("政策政策 is new", 10, ""))
+    政策政策
+      is new
+    """
+    lines, line = [], indent
+    for word in text.split(" "):
+        while columns_wide(line) + 1 + columns_wide(word) > width:
+            if line.strip():
+                lines.append(line)
+                line = indent + "  "
+                continue
+            room = width - columns_wide(line)
+            fits = next((n for n in range(len(word), 1, -1) if columns_wide(word[:n]) <= room), 1)
+            lines.append(line + word[:fits])
+            line, word = indent + "  ", word[fits:]
+        line += word if not line.strip() else f" {word}"
+    return "\n".join([*lines, line] if line.strip() else lines)

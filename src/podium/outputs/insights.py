@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.comparison.basis import Basis
 from podium.comparison.diagnostics import Diagnosis, PairCheck, diagnose_comparison
 from podium.comparison.pair import Interval, Pair
 from podium.comparison.planning import Plan, PlannedPair, make_plan
-from podium.comparison.result import Basis, Comparison
+from podium.comparison.result import Comparison
+from podium.comparison.saved import SavedBasis
 from podium.data.columns import Floats, descending, group_sums
 from podium.data.errors import PodiumError, shown
 from podium.data.log import Log
@@ -194,6 +196,8 @@ class Insights:
     @cached_property
     def reference(self) -> str | None:
         """The candidate that made the log, if one did: it plays the logged actions with the propensities."""
+        if isinstance(self.basis, SavedBasis):
+            return None if self.basis.reference is None else str(self.basis.reference)
         if self.result.log.knows == "none":
             return None
         p = self.sample.propensities
