@@ -244,8 +244,8 @@ class Coin:
 
 # What takes objects that podium itself makes, and is public for the modules of podium alone.
 INSIDE = {
-    "PodiumError", "PodiumWarning", "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions",
-    "estimators.correction",
+    "PodiumError", "PodiumWarning",
+    "Log.in_roles", "Log.read_behavior", "ScannedLog", "episodes.Interactions", "estimators.correction",
     *(path for path in FOUND if path.startswith("ScannedLog.")),
     *(path for path in FOUND if path.rpartition(".")[2] in ("blocks", "tables", "pairs_table")),
     *(f"{owner}.{name}" for owner in ("Estimator", "estimators.Estimator") for name in ("reweight", "reward_units")),

@@ -261,7 +261,9 @@ def test_the_clinic_is_answered_after_one_refusal(
         "  row)\n"
         "Not taken as state: Patient ID (ids); --state COL takes a column as state\n"
         "Column 'Patient Age': 'n/a' (2 rows), empty (1 row) taken for missing; the state\n"
-        "  has the median 50 there, and 'Patient Age missing' marks these rows"
+        "  has the median 50 there, and 'Patient Age missing' marks these rows\n"
+        "The estimated propensities are taken for the logger's habits, which assumes that\n"
+        "  whatever the logger knew of the rewards stands in the state columns"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["clinic.csv"]
 

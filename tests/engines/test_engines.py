@@ -296,7 +296,7 @@ def test_small_logs_are_judged_in_memory_and_say_which_engine_read_them(open_tab
     result = podium.compare(log, WHOLE)
     assert result.settings["engine"] == "duckdb"
     assert result.settings["verdicts"] == "posterior"
-    assert str(result).startswith("Log (duckdb): 300 rows")
+    assert "\nLog (duckdb): 300 rows" in str(result)
 
 
 def test_large_logs_say_which_engine_ran(open_table: OPENERS) -> None:
@@ -304,7 +304,7 @@ def test_large_logs_say_which_engine_ran(open_table: OPENERS) -> None:
     assert isinstance(log, ScannedLog)
     result = podium.compare(log)
     assert result.settings["engine"] == "duckdb"
-    assert str(result).startswith("Log (duckdb): 24,000 rows")
+    assert "\nLog (duckdb): 24,000 rows" in str(result)
 
 
 SHOWN = ("compare", "paired t", "the state's mean", "whole policies", "evaluate", "check", "states", "plan")
@@ -323,7 +323,7 @@ def test_every_answer_says_which_engine_ran(name: str, rows: int, open_table: OP
     log = open_table(table(rows), name, state="state")
     for asked in ("compare", "evaluate", "check", "states", "plan"):
         result = ASKED[asked](log)
-        assert str(result).startswith(f"Log ({name})"), asked
+        assert f"\nLog ({name})" in f"\n{result}", asked
         assert result.to_dict()["settings"]["engine"] == name
         assert f"Log ({name})" in result._repr_html_()
     page = podium.compare(log).report(tmp_path / "report.html").read_text(encoding="utf-8")
