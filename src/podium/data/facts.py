@@ -104,6 +104,25 @@ SENTENCES: dict[str, str] = {
     "others",
     "few states": "The log has {states} and says little of any other",
     "one action per state": "In every state only one action was logged, so actions are compared across states",
+    # rules worth trying
+    "rule supported": "A rule worth trying: {sentence}. On {rows:,} rows that it never saw it is better than {others}: "
+    "{first} by {difference} ({interval})",
+    "rule not supported": "None that this log can support. The best rule found is: {sentence}. On {rows:,} rows that "
+    "it never saw podium cannot show that it is better than {others}: the difference from {first} is {difference} "
+    "({interval})",
+    "no rule": "None that this log can support: on {rows:,} rows, cross-validated, no rule of depth {depth} or less "
+    "does better than always choosing {action}",
+    "no rule possible": "None that this log can support: no rule of depth {depth} or less chooses only actions that "
+    "were possible in every row",
+    "too few rows for a rule": "None that this log can support: it has {have}, and a rule needs at least {least}, half "
+    "of them to find it and half to judge it",
+    "rule searched": "Found on {fitted:,} rows, drawn with seed {seed}, by a tree of depth {depth} or less on doubly "
+    "robust scores; judged on the other {judged:,}, which did not influence it",
+    "rule without propensities": "The log has no propensities: the search estimates them, and assumes that everything "
+    "that influenced both the choice of actions and the reward is among the state columns",
+    "rule actions left out": "Actions that the rule could not choose, since fewer than {least} of the searched rows "
+    "hold them or {most} others are more common: {actions}",
+    "rule columns left out": "Columns that the rule could not ask for (neither numbers nor a few texts): {columns}",
     # what something that is not in the log could do to a claim
     "hidden causes, falls": "The claim that {winner} is better than {loser} would fall if something that is not in the "
     "log made an action more than {gamma:.3g} times as likely (in odds) as it looks",
