@@ -31,6 +31,7 @@ from podium.policies.drafts import Policy
 from podium.policies.recipes import Learned
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
+from podium.suggestions.suggest import Suggestion, suggest
 from podium.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 __all__ = [
     "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
     "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "Policy", "PropensityEstimate", "ScannedLog",
-    "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose", "episodes",
-    "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret", "scan_log",
-    "score", "spearman", "spectrum", "theory",
+    "Spectrum", "StateComparison", "Suggestion", "bandits", "compare", "compare_states", "continuous", "diagnose",
+    "episodes", "estimate_propensities", "estimators", "evaluate", "kendall", "plan", "plots", "read_log", "regret",
+    "scan_log", "score", "spearman", "spectrum", "suggest", "theory",
 ]  # fmt: skip
 
 # Modules keep the paths that they had in the first release.

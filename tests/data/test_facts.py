@@ -454,6 +454,65 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the lists of actions have different lengths and no ids, so an action is only its place in the list; give "
         "every action a tag or an id if a place can hold different items.",
     ),
+    "rule supported": (
+        {
+            "sentence": "if age is at least 66 then call, otherwise sms",
+            "rows": 1250,
+            "others": "always sms and always call",
+            "first": "always sms",
+            "difference": "0.12",
+            "interval": "95% interval [0.05, 0.19]",
+        },
+        "A rule worth trying: if age is at least 66 then call, otherwise sms. On 1,250 rows that it never saw it is "
+        "better than always sms and always call: always sms by 0.12 (95% interval [0.05, 0.19])",
+    ),
+    "rule not supported": (
+        {
+            "sentence": "if age is at least 66 then call, otherwise sms",
+            "rows": 250,
+            "others": "always sms and always call",
+            "first": "always sms",
+            "difference": "0.02",
+            "interval": "95% interval [-0.05, 0.09]",
+        },
+        "None that this log can support. The best rule found is: if age is at least 66 then call, otherwise sms. On "
+        "250 rows that it never saw podium cannot show that it is better than always sms and always call: the "
+        "difference from always sms is 0.02 (95% interval [-0.05, 0.09])",
+    ),
+    "no rule": (
+        {"rows": 250, "depth": 2, "action": "sms"},
+        "None that this log can support: on 250 rows, cross-validated, no rule of depth 2 or less does better than "
+        "always choosing sms",
+    ),
+    "no rule possible": (
+        {"depth": 1},
+        "None that this log can support: no rule of depth 1 or less chooses only actions that were possible in every "
+        "row",
+    ),
+    "too few rows for a rule": (
+        {"have": "80 rows", "least": "100 rows"},
+        "None that this log can support: it has 80 rows, and a rule needs at least 100 rows, half of them to find it "
+        "and half to judge it",
+    ),
+    "rule searched": (
+        {"fitted": 1000, "judged": 1001, "depth": 2, "seed": 0},
+        "Found on 1,000 rows, drawn with seed 0, by a tree of depth 2 or less on doubly robust scores; judged on the "
+        "other 1,001, which did not influence it",
+    ),
+    "rule without propensities": (
+        {},
+        "The log has no propensities: the search estimates them, and assumes that everything that influenced both the "
+        "choice of actions and the reward is among the state columns",
+    ),
+    "rule actions left out": (
+        {"least": 10, "most": 20, "actions": "'fax', 'pigeon'"},
+        "Actions that the rule could not choose, since fewer than 10 of the searched rows hold them or 20 others are "
+        "more common: 'fax', 'pigeon'",
+    ),
+    "rule columns left out": (
+        {"columns": "name, day"},
+        "Columns that the rule could not ask for (neither numbers nor a few texts): name, day",
+    ),
     "doubtful propensities": (
         {
             "doubt": "30 rows are too few to learn how actions were chosen",

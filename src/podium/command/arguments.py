@@ -179,6 +179,12 @@ def plan_options(add: Add) -> None:
     add("--difference", type=float, required=True, metavar="D", help=matters)
 
 
+def suggest_options(add: Add) -> None:
+    add("--depth", type=int, default=2, choices=[1, 2], help="questions that a rule may ask in a row (default: 2)")
+    rivals = "policy that the rule must beat besides every single action: NAME=SPEC, or logged; repeat for several"
+    add("--against", action="append", metavar="NAME=SPEC", help=rivals)
+
+
 def evaluate_options(add: Add) -> None:
     methods = "repeat for several; all: the whole family; default: the four of the paper, or of episodes"
     add("--estimator", action="append", metavar="NAME", help=methods)
@@ -287,6 +293,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     ),
     "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options, refused_option),
     "states": ("compare state by state", log_options, method_options, states_options, refused_option),
+    "suggest": ("find a simple rule and judge it on held-out rows", *JUDGED, suggest_options, refused_option),
     "check": ("what the log can and cannot say about the policies", *JUDGED, refused_option),
     "studio": ("the web page, on this machine alone", studio_options),
     "reproduce": ("run the paper's experiments",),

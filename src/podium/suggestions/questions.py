@@ -26,15 +26,20 @@ WORDS = {
 OPPOSITE = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "=": "<>", "<>": "=", "true": "false", "false": "true"}
 # Words that SQL (DuckDB) reads as names only in quotes.
 RESERVED = frozenset(
-    "all analyse analyze and any array as asc asymmetric at authorization between both case cast check collate column "
-    "concurrently constraint create cross default deferrable desc describe distinct do else end except false fetch for "
-    "foreign freeze from full glob group having ilike in initially inner intersect into is isnull join lambda lateral "
-    "leading left like limit natural not notnull null offset on only or order outer overlaps pivot pivot_longer "
-    "pivot_wider placing positional primary qualify references returning right select semi show similar some summarize "
-    "symmetric table tablesample then to trailing true try_cast union unique unpivot using variadic verbose when where "
-    "window with anti asof binary by collation columns generated map struct tuple unpack current_catalog current_date "
-    "current_role current_schema current_time current_timestamp current_user localtime localtimestamp session_user "
-    "user".split()
+    re.findall(
+        r"\w+",
+        """
+        all analyse analyze and any array as asc asymmetric at authorization between both case cast check collate
+        column concurrently constraint create cross default deferrable desc describe distinct do else end except false
+        fetch for foreign freeze from full glob group having ilike in initially inner intersect into is isnull join
+        lambda lateral leading left like limit natural not notnull null offset on only or order outer overlaps pivot
+        pivot_longer pivot_wider placing positional primary qualify references returning right select semi show
+        similar some summarize symmetric table tablesample then to trailing true try_cast union unique unpivot using
+        variadic verbose when where window with anti asof binary by collation columns generated map struct tuple
+        unpack current_catalog current_date current_role current_schema current_time current_timestamp current_user
+        localtime localtimestamp session_user user
+        """,
+    )
 )
 
 

@@ -64,7 +64,7 @@ def scores_of(log: Log, costs: Floats, lower_is_better: bool, seed: int) -> Sear
     """The doubly robust scores of a log with propensities."""
     with needs("scikit-learn", "sklearn", "podium suggest"):
         from sklearn.ensemble import ExtraTreesRegressor
-    assert log.propensities is not None  # noqa: S101 (estimated before, where they were not logged)
+    assert log.propensities is not None  # estimated before, where they were not logged
     leaf = max(5, len(log) // 100)
     model = ExtraTreesRegressor(TREES, min_samples_leaf=leaf, random_state=seed % 2**32)
     fitted = CrossFitted.fit(model, log, np.arange(len(log)), seed)
@@ -82,8 +82,8 @@ def scores_of(log: Log, costs: Floats, lower_is_better: bool, seed: int) -> Sear
 def left_out(log: Log) -> Codes:
     """The actions that a rule may not choose: those with few rows, and all but the 20 most common."""
     rows = np.bincount(log.action_codes, minlength=log.n_actions)
-    order = np.argsort(-rows, kind="stable")
-    return np.sort(np.concatenate([order[MOST_ACTIONS:], order[:MOST_ACTIONS][rows[order[:MOST_ACTIONS]] < LEAST_LOGGED]]))
+    common = np.argsort(-rows, kind="stable")[:MOST_ACTIONS]
+    return np.setdiff1d(np.arange(log.n_actions), common[rows[common] >= LEAST_LOGGED])
 
 
 def best_constant(search: Search, rows: Any = slice(None)) -> int | None:

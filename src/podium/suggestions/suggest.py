@@ -201,11 +201,11 @@ def opened(log: Any, options: Options) -> Log:
                 hint="use --engine memory (in Python, podium.read_log), or suggest from some of the rows.",
             )
         log = log.collect()
-    log = with_options(log, options.behavior, options.actions, options.unit, options.seed)
-    bad = [label for label in log.action_space if not isinstance(label, str | int | float)]
+    found: Log = with_options(log, options.behavior, options.actions, options.unit, options.seed)
+    bad = [label for label in found.action_space if not isinstance(label, str | int | float)]
     if bad:
         raise PodiumError(f"a rule cannot name the action {shown(bad[0])}", hint="use texts or numbers as actions.")
-    return log
+    return found
 
 
 def halves(log: Log, seed: int) -> tuple[Codes, Codes]:
