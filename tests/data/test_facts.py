@@ -454,6 +454,36 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the lists of actions have different lengths and no ids, so an action is only its place in the list; give "
         "every action a tag or an id if a place can hold different items.",
     ),
+    "drift, states": (
+        {"what": "age and 2 more", "early": "41.2", "late": "55.1", "p_value": 0.00004},
+        "the states changed over time (age and 2 more: 41.2 in the first half of the rows, 55.1 in the second; chance: "
+        "4e-05). Values are averages over states of both.",
+    ),
+    "drift, states alone": (
+        {"what": "age", "early": "41.2", "late": "55.1", "p_value": 0.00004},
+        "the states changed over time (age: 41.2 in the first half of the rows, 55.1 in the second; chance: 4e-05), "
+        "and podium finds no other change: rewards and differences among similar states stayed alike. Values are "
+        "averages over states of both halves.",
+    ),
+    "drift, actions": (
+        {"what": "action 'call'", "early": "35%", "late": "65%", "p_value": 0.00004},
+        "the logged actions changed over time (action 'call': 35% of the first half of the rows, 65% of the second; "
+        "chance: 4e-05). If the propensities are the same for all rows, check that they hold for both halves.",
+    ),
+    "drift, rewards": (
+        {"what": "the reward", "early": "0.2", "late": "0.5", "p_value": 0.00004},
+        "rewards changed over time among similar states and actions (the reward: 0.2 in the first half of the rows, "
+        "0.5 in the second; chance: 4e-05). Compare recent rows alone with --since TIME.",
+    ),
+    "drift, pairs": (
+        {"what": "new − old", "early": "0.2", "late": "-0.1", "p_value": 0.00004},
+        "the difference of policies changed over time (new − old: 0.2 in the first half of the rows, -0.1 in the "
+        "second; chance: 4e-05), so the answer may not hold from now on. Compare recent rows alone with --since TIME.",
+    ),
+    "since": (
+        {"time": "2026-03-01", "rows": "40 rows", "of": 1200, "column": "day"},
+        "Used only the 40 rows of 1,200 from 2026-03-01 on (column 'day')",
+    ),
     "rule supported": (
         {
             "sentence": "if age is at least 66 then call, otherwise sms",

@@ -123,6 +123,7 @@ def judge_options(add: Add) -> None:
     add("--joint", action="store_true", help="claims hold all together, not each in its share")
     planned = "this look of those planned at a growing log: 3/16, or rows:3200 until 3,200 rows are logged"
     add("--look", metavar="K/N", help=planned)
+    add("--since", metavar="TIME", help="use only rows from this time on (needs a time column)")
     cost_option(add)
 
 

@@ -133,6 +133,7 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
         "behavior": behavior_of(options),
         "joint": options.joint,
         "look": options.look,
+        "since": options.since,
         **method_arguments(options),
     }
 

@@ -62,6 +62,7 @@ def compare(
     look: str | tuple[int, int] | None = None,
     action_features: Any = None,
     cost: Any = None,
+    since: Any = None,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -97,6 +98,7 @@ def compare(
     cost : known costs, subtracted from every value exactly (added where lower is better): {"call": 2.5}, actions that
         are not named cost 0; "column:price" for a column of the action features, for columns `price:<action>` of the
         log, or for a column of the log that always holds the same cost of an action; a list of such texts adds them up
+    since : only rows from this time on: a number or a date, as the log's times are
 
     Examples
     --------
@@ -107,7 +109,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows, look, action_features, cost,
+        bootstrap, seed, sample_rows, look, action_features, cost, since,
     )  # fmt: skip
     return compare_with(log, policies, options)
 
@@ -133,7 +135,7 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
     ranked = ranked_policies(ranking, judgement, pairs, order, ranks, rows, options)
     if any(p.p_best is None for p in ranked):
         unavailable = {**unavailable, "P(best)": Fact("best unknown")}
-    return Comparison(
+    result = Comparison(
         log=rows.log,
         settings=settings_of(analysis, judgement, ranking.by),
         policies=ranked,
@@ -142,6 +144,7 @@ def compare_with(log: Log | ScannedLog, policies: Any, options: Options) -> Comp
         warnings=(*analysis.alarms, *quarrels(pairs), *costs_alone(judgement), *analysis.warnings),
         basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options),
     )
+    return result if result.drift is None else replace(result, warnings=(*result.warnings, *result.drift.facts))
 
 
 @dataclass(frozen=True, eq=False)

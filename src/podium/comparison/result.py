@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.conditions import GateAnswer, answer_gate, parse_gate
+from podium.comparison.drift import Drift, drift_of
 from podium.comparison.pair import Pair, decided, ends, interval_text
 from podium.data.arguments import checked, flag, optional, real, text
 from podium.data.arguments import path as path_of_file
@@ -227,6 +228,11 @@ class Comparison(Shown):
         return {(p.a, p.b): w for p, w in zip(claims, found, strict=True)}
 
     @cached_property
+    def drift(self) -> Drift | None:
+        """What changed over the time of the log; None where it has no times, or too few rows to tell."""
+        return drift_of(self.basis.sample, self.basis.policies)
+
+    @cached_property
     def insights(self) -> Any:
         """What figures and the report show beyond this: the trust panel, the plan, the states, on demand."""
         return type(self).shows.insights(self)
@@ -266,6 +272,7 @@ class Comparison(Shown):
             "pairs": pairs,
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
+            "drift": None if self.drift is None else self.drift.to_dict(),
             "warnings": list(self.warnings),
             "warning_facts": [fact_dict(w) for w in self.warnings],
         }  # fmt: skip

@@ -155,6 +155,19 @@ SENTENCES: dict[str, str] = {
     "of the rows by it (--time {option}), and compare without it ({remedy}).",
     "state is a unit": "the state column {column!r} seems to identify people or devices ({values:,} values, each in "
     "{each:.2g} rows on average), whose rows depend on each other. Name it as the unit ({remedy}).",
+    "drift, states": "the states changed over time ({what}: {early} in the first half of the rows, {late} in the "
+    "second; chance: {p_value:.1g}). Values are averages over states of both.",
+    "drift, states alone": "the states changed over time ({what}: {early} in the first half of the rows, {late} in the "
+    "second; chance: {p_value:.1g}), and podium finds no other change: rewards and differences among similar states "
+    "stayed alike. Values are averages over states of both halves.",
+    "drift, actions": "the logged actions changed over time ({what}: {early} of the first half of the rows, {late} of "
+    "the second; chance: {p_value:.1g}). If the propensities are the same for all rows, check that they hold for both "
+    "halves.",
+    "drift, rewards": "rewards changed over time among similar states and actions ({what}: {early} in the first half "
+    "of the rows, {late} in the second; chance: {p_value:.1g}). Compare recent rows alone with --since TIME.",
+    "drift, pairs": "the difference of policies changed over time ({what}: {early} in the first half of the rows, "
+    "{late} in the second; chance: {p_value:.1g}), so the answer may not hold from now on. Compare recent rows alone "
+    "with --since TIME.",
     "similar actions": "the logged actions {one} and {other} differ only by case or spaces; if they are the same, give "
     "them one name.",
     "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
@@ -216,6 +229,7 @@ SENTENCES: dict[str, str] = {
     "missing text": "Column {column!r}: {gaps} taken for missing, a value of its own ('{level}')",
     "empty column": "Left out column {column!r}, which is empty",
     "empty rows": "Left out {rows} without any value",
+    "since": "Used only the {rows} of {of:,} from {time} on (column {column!r})",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
     "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
     "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",

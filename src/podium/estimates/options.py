@@ -14,6 +14,7 @@ from podium.data.arguments import SEED, choice, flag, optional, real, text, whol
 from podium.data.coded import space
 from podium.data.costs import CostNames, cost_names
 from podium.data.errors import PodiumError, close_to, shown
+from podium.data.since import since_time
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
@@ -34,7 +35,7 @@ RULES = {
     "lower_is_better": flag, "joint": flag, "actions": space,
     "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
     "look": optional(look_text), "action_features": optional(action_features),
-    "cost": optional(cost_names),
+    "cost": optional(cost_names), "since": optional(since_time),
 }  # fmt: skip
 
 
@@ -59,6 +60,7 @@ class Options:
     look: Any = None
     action_features: Any = None
     cost: Any = None
+    since: Any = None
 
     def __post_init__(self) -> None:
         level = self.level

@@ -21,6 +21,7 @@ from podium.data.facts import Fact, fact_dict
 from podium.data.log import Log
 from podium.data.roles import describe_columns
 from podium.data.scan import ScannedLog
+from podium.data.since import rows_since
 from podium.engines.rows import check_log, open_rows, with_options
 from podium.estimates.costs import known_costs
 from podium.estimates.options import Options
@@ -148,7 +149,7 @@ def suggest(
     whole(1, 2, 2)("depth", depth)
     others = references(against)
     log = opened(log, asked)
-    options_left = replace(asked, behavior=None, actions=(), unit=None)
+    options_left = replace(asked, behavior=None, actions=(), unit=None, since=None)
     groups = len(log) if log.units is None else len(factorize(log.units)[1])
     if groups < LEAST:
         unit = "row" if log.units is None else "unit"
@@ -192,6 +193,8 @@ def references(against: Any) -> dict[str, Any]:
 def opened(log: Any, options: Options) -> Log:
     """The log in memory, with what the options say of it."""
     check_log(log)
+    if options.since is not None:
+        log = rows_since(log, options.since, options.sample_rows)
     if options.cost is not None:
         log = without_cost_states(log, options.cost)
     if not hasattr(log, "take"):
