@@ -142,7 +142,7 @@ def drift_of(log: Log, policies: PolicySet) -> Drift | None:
     found = [
         *test.run("states", states, names, np.zeros((len(log), 0))),
         *test.run("actions", played, labels, states),
-        *test.run("rewards", log.rewards[:, None], ["the reward"], np.hstack([states, played[:, 1:]])),
+        *test.run("rewards", log.rewards[:, None], ["the reward"], np.hstack([states, played])),
         *test.run("pairs", differences, [f"{policies.names[i]} − {policies.names[j]}" for i, j in pairs], states),
     ]
     named = tuple((policies.names[i], policies.names[j]) for i, j in pairs)

@@ -152,7 +152,7 @@ def judge(family: str, n: int, repetition: int, seed: int) -> Floats:
 
 def main(arguments: Any = None) -> None:
     parser = argparse.ArgumentParser(description="Measure how often alarms for changes over time ring.")
-    parser.add_argument("--logs", type=int, default=400, help="per family and number of rows (default: %(default)s)")
+    parser.add_argument("--logs", type=int, default=200, help="per family and number of rows (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--family", nargs="+", default=[*STEADY, *CHANGES], choices=[*STEADY, *CHANGES])
     options = parser.parse_args(arguments)
