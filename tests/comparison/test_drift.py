@@ -156,6 +156,18 @@ def test_since_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["log"]["rows"] == 300
 
 
+def test_since_needs_the_rows_in_memory(tmp_path: Path) -> None:
+    visits(150).to_frame().to_csv(tmp_path / "log.csv", index=False)
+    log = podium.scan_log(tmp_path / "log.csv", engine="duckdb")
+    assert len(podium.compare(log, POLICIES, since=100).log) == 50
+    with pytest.raises(podium.PodiumError) as error:
+        podium.compare(log, POLICIES, since=100, sample_rows=120)
+    assert str(error.value) == (
+        "--since needs the rows in memory, and the log has 150 on engine duckdb\n\n"
+        "Hint: use --engine memory, or give a table that holds only the rows from that time on."
+    )
+
+
 def test_the_bench() -> None:
     assert judge("steady, coins", 200, 1, 1).tolist() == [0, 0, 0, 0, 0]
     assert judge("the difference flips", 1000, 0, 1)[-1] == 1

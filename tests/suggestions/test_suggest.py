@@ -214,6 +214,30 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.startswith("podium: --against 'today' is not NAME=SPEC\n\nHint: a SPEC is one of")
 
 
+def test_rows_on_an_engine(tmp_path: Path) -> None:
+    people(150).to_frame().to_csv(tmp_path / "log.csv", index=False)
+    log = podium.scan_log(tmp_path / "log.csv", engine="duckdb")
+    assert podium.suggest(log).sql == podium.suggest(people(150)).sql
+    with pytest.raises(podium.PodiumError) as error:
+        podium.suggest(log, sample_rows=120)
+    assert str(error.value) == (
+        "podium suggest needs the rows in memory, and the log has 150\n\n"
+        "Hint: use --engine memory (in Python, podium.read_log), or suggest from some of the rows."
+    )
+
+
+def test_gaps_can_be_asked_for(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    gap, action = rng.random(400) < 0.4, rng.choice(["a", "b"], 400)
+    reward = 2.0 * ((action == "a") == gap) + rng.normal(size=400)
+    age = ["" if g else str(x) for g, x in zip(gap, rng.integers(20, 80, 400), strict=True)]
+    lines = [f"{a},{b},{c},0.5" for a, b, c in zip(age, action, reward, strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["age,action,reward,propensity", *lines]), encoding="utf-8")
+    found = podium.suggest(podium.read_log(tmp_path / "log.csv"))
+    assert found.sentence == "if age is missing then a, otherwise b"
+    assert found.sql == "CASE WHEN \"age missing\" >= 1 THEN 'a' ELSE 'b' END"
+
+
 def test_the_bench() -> None:
     assert judge("one threshold", 500, 0, 1).tolist() == [1, 0, 1, 1, 1]
     assert judge("coins", 500, 0, 1)[0] == 0

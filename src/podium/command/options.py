@@ -74,6 +74,7 @@ def question_of(options: argparse.Namespace) -> Question:
         at_once=getattr(options, "normalize", "rows") == "states",
         whole=bool(options.logged_by or options.eligible)
         or options.run == "suggest"
+        or getattr(options, "since", None) is not None
         or behavior.partition(":")[0] == "estimate"
         or any(map(is_recipe, specs)),
         behavior=is_asked(behavior) or bool(options.logged_by),
