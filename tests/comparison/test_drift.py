@@ -52,6 +52,23 @@ def test_what_changed_is_named(change: str, expected: list[str]) -> None:
     assert [a.name for a in panel.alarms if a.name == "drift"] == ["drift"] * len(found)
 
 
+def test_a_logger_that_changes() -> None:
+    """With the right propensities it does no harm; with old ones, or without any, it is told."""
+    rng = np.random.default_rng(0)
+    n = 800
+    chance = np.where(np.arange(n) >= 400, 0.7, 0.3)
+    action = np.where(rng.random(n) < chance, "call", "sms")
+    told = {"right": np.column_stack([chance, 1 - chance]), "old": np.full((n, 2), 0.5), "none": None}
+    found = {}
+    for name, behavior in told.items():
+        log = podium.Log(
+            {"age": rng.integers(20, 80, n)}, action, rng.normal(size=n), behavior=behavior,
+            action_space=["call", "sms"], times=np.arange(n),
+        )  # fmt: skip
+        found[name] = codes(podium.compare(log, POLICIES))
+    assert found == {"right": [], "old": ["drift, propensities"], "none": ["drift, actions"]}
+
+
 def test_the_alarm_says_what_to_do() -> None:
     panel = podium.diagnose(visits(change="pairs"), POLICIES)
     alarm = next(a for a in panel.alarms if a.name == "drift" and "difference" in a.meaning)

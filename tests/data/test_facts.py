@@ -468,7 +468,13 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "drift, actions": (
         {"what": "action 'call'", "early": "35%", "late": "65%", "p_value": 0.00004},
         "the logged actions changed over time (action 'call': 35% of the first half of the rows, 65% of the second; "
-        "chance: 4e-05). If the propensities are the same for all rows, check that they hold for both halves.",
+        "chance: 4e-05). Verdicts that need propensities do not know of it.",
+    ),
+    "drift, propensities": (
+        {"what": "action 'call'", "early": "-0.15", "late": "0.15", "p_value": 0.00004},
+        "the logged actions departed from their propensities differently over time (action 'call': share less "
+        "propensity -0.15 in the first half of the rows, 0.15 in the second; chance: 4e-05), so the propensities are "
+        "wrong in some rows. Check that they hold for both halves.",
     ),
     "drift, rewards": (
         {"what": "the reward", "early": "0.2", "late": "0.5", "p_value": 0.00004},

@@ -9,6 +9,9 @@ that a change in the mix of states alone is told as just that. A pair's y is (r 
 the pair's difference as its mean; without propensities p is each action's share, under which the mean may be biased,
 but alike early and late. The four kinds of tests share the error rate of 5%, and so do the tests of one kind
 (Bonferroni).
+
+Where the behavior policy is known for all actions, an action's y is 1[a_n = a] - p(a|s_n): a logger that changed does
+no harm as long as its propensities are right. Such an alarm says that they are wrong, and needs stronger evidence.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ BLOCKS = 6
 LEAST_ROWS = 40  # in each half
 LEAST_CLUSTERS = 20  # units in all
 LEVEL = 0.05  # of a false alarm, over all tests of a log
+STRICT = 0.001  # of an alarm that says that known propensities are wrong
 KINDS = ("states", "actions", "rewards", "pairs")
 MOST_LEVELS = 10  # texts of a column, and actions, that are looked at: the most common ones
 MOST_STATES = 50  # features of the states
@@ -49,10 +53,11 @@ class Change:
     late: float
     p_value: float
     p_adjusted: float  # for all tests of the log
+    level: float = LEVEL
 
     @property
     def rings(self) -> bool:
-        return self.p_adjusted <= LEVEL
+        return self.p_adjusted <= self.level
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,9 @@ class Drift:
             if not rang:
                 continue
             code = "drift, states alone" if kind == "states" and alone else f"drift, {kind}"
-            text = share if kind == "actions" else number
             first = rang[0]
+            text = share if kind == "actions" and first.level == LEVEL else number
+            code = "drift, propensities" if first.level == STRICT else code
             more = f" and {len(rang) - 1} more" if rang[1:] else ""
             fields = {"early": text(first.early), "late": text(first.late), "p_value": first.p_adjusted}
             found.append(Fact(code, what=f"{first.name}{more}", **fields))
@@ -139,9 +145,11 @@ def drift_of(log: Log, policies: PolicySet) -> Drift | None:
     pairs = list(combinations(range(len(policies)), 2)) if not policies.proxies else []
     differences = difference_terms(log, policies, pairs, late)
     test = Tests(late, clusters)
+    known = log.knows == "full"
+    beyond = played - log.behavior[:, common_actions(log)] if known and log.behavior is not None else played
     found = [
         *test.run("states", states, names, np.zeros((len(log), 0))),
-        *test.run("actions", played, labels, states),
+        *test.run("actions", beyond, labels, states, STRICT if known else LEVEL),
         *test.run("rewards", log.rewards[:, None], ["the reward"], np.hstack([states, played])),
         *test.run("pairs", differences, [f"{policies.names[i]} − {policies.names[j]}" for i, j in pairs], states),
     ]
@@ -174,11 +182,16 @@ def state_features(log: Log) -> tuple[Floats, list[str]]:
     return features, [names[k] for k in kept]
 
 
+def common_actions(log: Log) -> list[int]:
+    """The most common actions; one of two, since the other is its opposite."""
+    counts = np.bincount(log.action_codes, minlength=log.n_actions)
+    common = [int(a) for a in np.argsort(-counts, kind="stable")[:MOST_LEVELS] if 0 < counts[a] < len(log)]
+    return common[:1] if np.count_nonzero(counts) == 2 else common
+
+
 def played_actions(log: Log) -> tuple[Floats, list[str]]:
     """(N, b) 0 or 1 for common actions, and their names."""
-    counts = np.bincount(log.action_codes, minlength=log.n_actions)
-    common = [a for a in np.argsort(-counts, kind="stable")[:MOST_LEVELS] if 0 < counts[a] < len(log)]
-    common = common[:1] if np.count_nonzero(counts) == 2 else common
+    common = common_actions(log)
     played = (log.action_codes[:, None] == np.array(common, dtype=np.int64)).astype(np.float64)
     return played, [f"action {show_value(log.action_space[a])}" for a in common]
 
@@ -202,7 +215,9 @@ class Tests:
     late: Any
     clusters: Codes
 
-    def run(self, kind: str, columns: Floats, names: Sequence[str], given: Floats) -> list[Change]:
+    def run(
+        self, kind: str, columns: Floats, names: Sequence[str], given: Floats, level: float = LEVEL
+    ) -> list[Change]:
         """A test of every column (N, m), given others (N, d)."""
         if not names:
             return []
@@ -214,7 +229,7 @@ class Tests:
         adjusted = np.minimum(1.0, p * len(names) * len(KINDS))
         early, late = columns[~self.late].mean(axis=0), columns[self.late].mean(axis=0)
         return [
-            Change(kind, name, float(early[k]), float(late[k]), float(p[k]), float(adjusted[k]))
+            Change(kind, name, float(early[k]), float(late[k]), float(p[k]), float(adjusted[k]), level)
             for k, name in enumerate(names)
         ]
 

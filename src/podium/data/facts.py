@@ -161,8 +161,11 @@ SENTENCES: dict[str, str] = {
     "second; chance: {p_value:.1g}), and podium finds no other change: rewards and differences among similar states "
     "stayed alike. Values are averages over states of both halves.",
     "drift, actions": "the logged actions changed over time ({what}: {early} of the first half of the rows, {late} of "
-    "the second; chance: {p_value:.1g}). If the propensities are the same for all rows, check that they hold for both "
-    "halves.",
+    "the second; chance: {p_value:.1g}). Verdicts that need "
+    "propensities do not know of it.",
+    "drift, propensities": "the logged actions departed from their propensities differently over time ({what}: share "
+    "less propensity {early} in the first half of the rows, {late} in the second; chance: {p_value:.1g}), so the "
+    "propensities are wrong in some rows. Check that they hold for both halves.",
     "drift, rewards": "rewards changed over time among similar states and actions ({what}: {early} in the first half "
     "of the rows, {late} in the second; chance: {p_value:.1g}). Compare recent rows alone with --since TIME.",
     "drift, pairs": "the difference of policies changed over time ({what}: {early} in the first half of the rows, "

@@ -119,8 +119,21 @@ def level_rises(rng: np.random.Generator, n: int) -> Log:
 
 
 def logger_changes(rng: np.random.Generator, n: int) -> Log:
+    """A log without propensities, whose logger changes."""
+    x = rng.normal(size=(n, 3))
+    return log_of(rng, x, np.where(late(n), 0.65, 0.35), two(x[:, 0], x[:, 0] + 0.3), normal, known=False)
+
+
+def logger_tells(rng: np.random.Generator, n: int) -> Log:
+    """The same, with the right propensities in every row: nothing to warn of."""
     x = rng.normal(size=(n, 3))
     return log_of(rng, x, np.where(late(n), 0.65, 0.35), two(x[:, 0], x[:, 0] + 0.3), normal)
+
+
+def stale(rng: np.random.Generator, n: int) -> Log:
+    """The logger changes, and the propensities in the log do not."""
+    log = logger_tells(rng, n)
+    return log._copy(behavior=np.full((n, 2), 0.5), propensities=half(n))
 
 
 def states_change(rng: np.random.Generator, n: int) -> Log:
@@ -137,7 +150,9 @@ STEADY = {
 }  # fmt: skip
 CHANGES = {
     "the difference flips": flips, "the difference fades": fades, "the difference flips, people": people_flip,
-    "rewards rise": level_rises, "the logger changes": logger_changes, "only the states change": states_change,
+    "rewards rise": level_rises, "the logger changes, no propensities": logger_changes,
+    "the logger changes, right propensities": logger_tells, "the logger changes, old propensities": stale,
+    "only the states change": states_change,
 }  # fmt: skip
 
 
