@@ -34,6 +34,7 @@ from podium.policies.drafts import Policy
 from podium.policies.recipes import Learned
 from podium.propensities.estimated import PropensityEstimate, estimate_propensities
 from podium.propensities.loggers import Loggers
+from podium.suggestions.suggest import Suggestion, suggest
 from podium.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
 __all__ = [
     "DIM", "DRE", "ESTIMATORS", "IPS", "LDE", "Comparison", "Diagnosis", "Estimates", "Estimator", "Interval",
     "Learned", "Log", "Loggers", "Pair", "Plan", "PodiumError", "PodiumWarning", "Policy", "PropensityEstimate",
-    "ScannedLog", "Spectrum", "StateComparison", "bandits", "compare", "compare_states", "continuous", "diagnose",
-    "episodes", "estimate_propensities", "estimators", "evaluate", "kendall", "load", "plan", "plots", "read_log",
-    "regret", "scan_log", "score", "spearman", "spectrum", "theory",
+    "ScannedLog", "Spectrum", "StateComparison", "Suggestion", "bandits", "compare", "compare_states", "continuous",
+    "diagnose", "episodes", "estimate_propensities", "estimators", "evaluate", "kendall", "load", "plan", "plots",
+    "read_log", "regret", "scan_log", "score", "spearman", "spectrum", "suggest", "theory",
 ]  # fmt: skip
 
 # Modules keep the paths that they had in the first release.

@@ -28,6 +28,13 @@ def with_outcome(log: podium.Log) -> podium.Log:
     return log._copy(columns={**log.columns, "minutes": minutes, "device": device})
 
 
+def drifting(log: podium.Log) -> podium.Log:
+    """Twice the log with times, whose rewards jump in the middle."""
+    rows = np.tile(np.arange(len(log)), 4)
+    late = np.arange(len(rows)) >= len(rows) / 2
+    return log.take(rows)._copy(times=np.arange(len(rows)).astype(float), rewards=log.rewards[rows] + 5.0 * late)
+
+
 def comparisons() -> dict[str, Comparison]:
     """Comparisons of many kinds, by name."""
     made: dict[str, Comparison] = {}
@@ -48,6 +55,7 @@ def comparisons() -> dict[str, Comparison]:
     made["groups and outcomes"] = podium.compare(
         with_outcome(log), policies, by="device", also=["minutes:lower"], difference=0.3
     )
+    made["times"] = podium.compare(drifting(log), {f"always {a}": f"constant:{a}" for a in log.action_space[:2]})
     made["worth"] = podium.compare(with_outcome(log), policies, worth={"minutes": -0.1})
     rng = np.random.default_rng(1)
     doses = podium.continuous.ContinuousLog(
@@ -71,6 +79,8 @@ def test_a_loaded_comparison_says_the_same(name: str, tmp_path: Path) -> None:
     loaded = podium.load(path)
     assert isinstance(loaded, Comparison)
     assert plain(loaded.to_dict()) == plain(result.to_dict())
+    assert loaded.drift == result.drift
+    assert (result.drift is not None and bool(result.drift.facts)) == (name == "times")
     assert str(loaded) == str(result)
     assert loaded.text(verbose=True) == result.text(verbose=True)
     assert loaded._repr_html_() == result._repr_html_()

@@ -511,6 +511,101 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the lists of actions change from row to row and have no ids, so an action is only its place in the list; give "
         "every action a tag or an id if a place can hold different items.",
     ),
+    "drift, states": (
+        {"what": "age and 2 more", "early": "41.2", "late": "55.1", "p_value": 0.00004},
+        "the states changed over time (age and 2 more: 41.2 in the first half of the rows, 55.1 in the second; chance: "
+        "4e-05). Values are averages over states of both.",
+    ),
+    "drift, states alone": (
+        {"what": "age", "early": "41.2", "late": "55.1", "p_value": 0.00004},
+        "the states changed over time (age: 41.2 in the first half of the rows, 55.1 in the second; chance: 4e-05), "
+        "and podium finds no other change: rewards and differences among similar states stayed alike. Values are "
+        "averages over states of both halves.",
+    ),
+    "drift, actions": (
+        {"what": "action 'call'", "early": "35%", "late": "65%", "p_value": 0.00004},
+        "the logged actions changed over time (action 'call': 35% of the first half of the rows, 65% of the second; "
+        "chance: 4e-05). Verdicts that need propensities do not know of it.",
+    ),
+    "drift, propensities": (
+        {"what": "action 'call'", "early": "-0.15", "late": "0.15", "p_value": 0.00004},
+        "the logged actions departed from their propensities differently over time (action 'call': share less "
+        "propensity -0.15 in the first half of the rows, 0.15 in the second; chance: 4e-05), so the propensities are "
+        "wrong in some rows. Check that they hold for both halves.",
+    ),
+    "drift, rewards": (
+        {"what": "the reward", "early": "0.2", "late": "0.5", "p_value": 0.00004},
+        "rewards changed over time among similar states and actions (the reward: 0.2 in the first half of the rows, "
+        "0.5 in the second; chance: 4e-05). Compare recent rows alone with --since TIME.",
+    ),
+    "drift, pairs": (
+        {"what": "new − old", "early": "0.2", "late": "-0.1", "p_value": 0.00004},
+        "the difference of policies changed over time (new − old: 0.2 in the first half of the rows, -0.1 in the "
+        "second; chance: 4e-05), so the answer may not hold from now on. Compare recent rows alone with --since TIME.",
+    ),
+    "since": (
+        {"time": "2026-03-01", "rows": "40 rows", "of": 1200, "column": "day"},
+        "Used only the 40 rows of 1,200 from 2026-03-01 on (column 'day')",
+    ),
+    "rule supported": (
+        {
+            "sentence": "if age is at least 66 then call, otherwise sms",
+            "rows": 1250,
+            "others": "always sms and always call",
+            "first": "always sms",
+            "difference": "0.12",
+            "interval": "95% interval [0.05, 0.19]",
+        },
+        "A rule worth trying: if age is at least 66 then call, otherwise sms. On 1,250 rows that it never saw it is "
+        "better than always sms and always call: always sms by 0.12 (95% interval [0.05, 0.19])",
+    ),
+    "rule not supported": (
+        {
+            "sentence": "if age is at least 66 then call, otherwise sms",
+            "rows": 250,
+            "others": "always sms and always call",
+            "first": "always sms",
+            "difference": "0.02",
+            "interval": "95% interval [-0.05, 0.09]",
+        },
+        "None that this log can support. The best rule found is: if age is at least 66 then call, otherwise sms. On "
+        "250 rows that it never saw podium cannot show that it is better than always sms and always call: the "
+        "difference from always sms is 0.02 (95% interval [-0.05, 0.09])",
+    ),
+    "no rule": (
+        {"rows": 250, "depth": 2, "action": "sms"},
+        "None that this log can support: on 250 rows, cross-validated, no rule of depth 2 or less does better than "
+        "always choosing sms",
+    ),
+    "no rule possible": (
+        {"depth": 1},
+        "None that this log can support: no rule of depth 1 or less chooses only actions that were possible in every "
+        "row",
+    ),
+    "too few rows for a rule": (
+        {"have": "80 rows", "least": "100 rows"},
+        "None that this log can support: it has 80 rows, and a rule needs at least 100 rows, half of them to find it "
+        "and half to judge it",
+    ),
+    "rule searched": (
+        {"fitted": 1000, "judged": 1001, "depth": 2, "seed": 0},
+        "Found on 1,000 rows, drawn with seed 0, by a tree of depth 2 or less on doubly robust scores; judged on the "
+        "other 1,001, which did not influence it",
+    ),
+    "rule without propensities": (
+        {},
+        "The log has no propensities: the search estimates them, and assumes that everything that influenced both the "
+        "choice of actions and the reward is among the state columns",
+    ),
+    "rule actions left out": (
+        {"least": 10, "most": 20, "actions": "'fax', 'pigeon'"},
+        "Actions that the rule could not choose, since fewer than 10 of the searched rows hold them or 20 others are "
+        "more common: 'fax', 'pigeon'",
+    ),
+    "rule columns left out": (
+        {"columns": "name, day"},
+        "Columns that the rule could not ask for (neither numbers nor a few texts): name, day",
+    ),
     "doubtful propensities": (
         {
             "doubt": "30 rows are too few to learn how actions were chosen",

@@ -125,6 +125,7 @@ def judge_options(add: Add) -> None:
     add("--joint", action="store_true", help="claims hold all together, not each in its share")
     planned = "this look of those planned at a growing log: 3/16, or rows:3200 until 3,200 rows are logged"
     add("--look", metavar="K/N", help=planned)
+    add("--since", metavar="TIME", help="use only rows from this time on (needs a time column)")
     cost_option(add)
 
 
@@ -200,6 +201,12 @@ def compare_options(add: Add) -> None:
 def plan_options(add: Add) -> None:
     matters = "the smallest difference in reward that matters"
     add("--difference", type=float, required=True, metavar="D", help=matters)
+
+
+def suggest_options(add: Add) -> None:
+    add("--depth", type=int, default=2, choices=[1, 2], help="questions that a rule may ask in a row (default: 2)")
+    rivals = "policy that the rule must beat besides every single action: NAME=SPEC, or logged; repeat for several"
+    add("--against", action="append", metavar="NAME=SPEC", help=rivals)
 
 
 def evaluate_options(add: Add) -> None:
@@ -313,6 +320,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     ),
     "spectrum": ("every method on one map, baseline by weighting", log_options, spectrum_options, refused_option),
     "states": ("compare state by state", log_options, method_options, states_options, refused_option),
+    "suggest": ("find a simple rule and judge it on held-out rows", *JUDGED, suggest_options, refused_option),
     "check": ("what the log can and cannot say about the policies", *JUDGED, refused_option),
     "studio": ("the web page, on this machine alone", studio_options),
     "reproduce": ("run the paper's experiments",),

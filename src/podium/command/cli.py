@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, show, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
+"""The command `podium`: demo, compare, show, suggest, evaluate, spectrum, states, check, plan, studio, and more.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -31,6 +31,7 @@ from podium.command.options import (
     policies_of,
     recorded,
     refuse_options,
+    rivals_of,
 )
 from podium.command.signals import Ended, ending_cleanly, interruptible
 from podium.command.start import INTERRUPTED
@@ -59,6 +60,7 @@ from podium.data.refusals import Refused
 from podium.estimates.estimators import EPISODIC, ESTIMATORS
 from podium.estimates.evaluate import Estimates, evaluate
 from podium.outputs.display import printable
+from podium.suggestions.suggest import Suggestion, suggest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,6 +160,12 @@ def find_states(options: argparse.Namespace) -> StateComparison:
         behavior=behavior_of(options),
         **method_arguments(options),
     )
+
+
+def find_suggestion(options: argparse.Namespace) -> Suggestion:
+    log = checked_log(options)
+    rivals = {**(policies_of(options) or {}), **rivals_of(options)}
+    return suggest(log, depth=options.depth, against=rivals, **judge_arguments(options))
 
 
 def find_diagnosis(options: argparse.Namespace) -> Diagnosis | FirstLook:
@@ -267,7 +275,7 @@ def run_reproduce(options: argparse.Namespace) -> None:
 
 RESULTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "plan": find_plan, "evaluate": find_estimates, "spectrum": find_spectrum, "states": find_states,
-    "check": find_diagnosis,
+    "check": find_diagnosis, "suggest": find_suggestion,
 }  # fmt: skip
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "demo": run_demo, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,

@@ -110,6 +110,8 @@ def question_of(options: argparse.Namespace) -> Question:
         at_once=getattr(options, "normalize", "rows") == "states",
         whole=bool(options.logged_by)
         or any((options.success, options.drop_missing, options.date_format, options.sheet, options.decimal))
+        or options.run == "suggest"
+        or getattr(options, "since", None) is not None
         or behavior.partition(":")[0] == "estimate"
         or any(map(is_recipe, specs)),
         behavior=is_asked(behavior) or bool(options.logged_by),
@@ -118,13 +120,20 @@ def question_of(options: argparse.Namespace) -> Question:
 
 def specs_of(options: argparse.Namespace) -> list[str]:
     """The SPEC of every policy that the options name."""
-    named = [entry.partition("=")[2] for entry in (*(options.policy or ()), *(options.logged_by or ()))]
+    entries = (*(options.policy or ()), *(options.logged_by or ()), *(getattr(options, "against", None) or ()))
+    named = [entry.partition("=")[2] for entry in entries]
     return [*named, options.behavior or ""]
 
 
 def policies_of(options: argparse.Namespace) -> dict[str, str] | None:
     """--policy NAME=SPEC as a mapping; None leaves the log's own pi_ columns."""
     return named_specs(options.policy, "--policy") if options.policy else None
+
+
+def rivals_of(options: argparse.Namespace) -> dict[str, str]:
+    """--against NAME=SPEC, or the one word logged, as a mapping."""
+    given = options.against or ()
+    return named_specs(["logged=logged" if entry == "logged" else entry for entry in given], "--against")
 
 
 def named_specs(entries: Sequence[str], option: str, forms: str = FORMS) -> dict[str, str]:
@@ -162,6 +171,7 @@ def judge_arguments(options: argparse.Namespace) -> dict[str, Any]:
         "behavior": behavior_of(options),
         "joint": options.joint,
         "look": options.look,
+        "since": options.since,
         **method_arguments(options),
     }
 

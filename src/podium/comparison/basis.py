@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from podium.comparison.drift import Drift, drift_of
 from podium.comparison.lifts import Valued
 from podium.comparison.pair import Pair
 from podium.comparison.settings import Settings
@@ -40,6 +42,11 @@ class Basis:
     def policies(self) -> PolicySet:
         """On the rows of the sample."""
         return self.rows.policies
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """What changed over the time of the log; None where it has no times, or too few rows to tell."""
+        return drift_of(self.sample, self.policies)
 
     # --- what a file keeps of it (`podium.comparison.saved`) ----------------------------------------------------
 

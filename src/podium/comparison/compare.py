@@ -71,6 +71,7 @@ def compare(
     also: Any = (),
     worth: Any = (),
     difference: float | None = None,
+    since: Any = None,
 ) -> Comparison:
     """Rank policies from a log and judge every pair.
 
@@ -78,15 +79,13 @@ def compare(
     ----------
     log : the logged interactions, in memory or scanned (`podium.scan_log`)
     policies : name -> policy in any form (see `podium.policies`); None for the log's own pi_ columns
-    estimator : what ranks: "posterior", "gated", "LDE", "DRE", "IPS" or "DiM"; by default what judges the pairs, so
-        that order and verdicts agree
+    estimator : what ranks: "posterior", "gated", "LDE", "DRE", "IPS" or "DiM"; by default what judges the pairs
     baseline : "mean", a number, "linear", "state", q(s, a), v(s), an object with fit/predict, or an array
     level : of the intervals and claims
     verdicts : the procedure that judges pairs: "posterior", "gated", "doubly robust", "paired t", "bootstrap t" or
         "sign flip"; by default the posterior where it can be used, else gated (see `podium.verdicts.judge`)
     normalize : "rows" for 1/N, "states" for the per-state form of the paper's Example 1
-    duplicates : "latest" or "all" for every method; by default LDE and DiM keep the most recent row of a
-        repeated (state, action), IPS and DRE every draw
+    duplicates : "latest" or "all"; by default LDE and DiM keep the latest row of a (state, action), IPS and DRE all
     unit : a column whose rows depend on each other (one person, one device); errors are clustered by it
     lower_is_better : the reward is a cost
     behavior : the behaviour policy in any policy form, if the log does not hold it; "estimate" or
@@ -100,9 +99,8 @@ def compare(
     look : which of the planned looks at a growing log this is: "3/16" or (3, 16) for the third of 16 equally spaced
         ones, "rows:3200" where looks go on until the log has 3,200 rows; claims and gates of all looks together then
         keep `level` (see `podium.verdicts.looks`)
-    action_features : one row per action (price, category, embedding): a path, a frame whose first column or whose
-        column `action` names the actions, or a dict from each action to its features; alike actions then inform each
-        other
+    action_features : one row per action (price, category, embedding), so that alike actions inform each other: a path,
+        a frame whose first column or whose column `action` names the actions, or a dict from action to features
     cost : known costs, subtracted from every value exactly (added where lower is better): {"call": 2.5}, actions that
         are not named cost 0; "column:price" for a column of the action features, for columns `price:<action>` of the
         log, or for a column of the log that always holds the same cost of an action; a list of such texts adds them up
@@ -110,6 +108,7 @@ def compare(
     also : further outcomes, columns that are never state: ["visits", "cost:lower"], where lower is better
     worth : what outcomes are worth in units of the reward, {"cost": -0.2}: rows count as reward + W x outcome
     difference : the smallest difference that matters; pairs within it are practically the same
+    since : only rows from this time on: a number or a date, as the log's times are
 
     Examples
     --------
@@ -120,7 +119,7 @@ def compare(
     """
     options = Options(
         estimator, baseline, level, verdicts, normalize, duplicates, unit, lower_is_better, behavior, actions, joint,
-        bootstrap, seed, sample_rows, look, action_features, cost, by, also, worth, difference,
+        bootstrap, seed, sample_rows, look, action_features, cost, by, also, worth, difference, since,
     )  # fmt: skip
     result = compare_with(log, policies, options)
     warn_caller(result.warnings)
@@ -163,15 +162,17 @@ def compared(analysis: Analysis, asked: str | None) -> Comparison:
     ranked = ranked_policies(ranking, judgement, pairs, order, ranks, rows, options)
     if any(p.p_best is None for p in ranked):
         unavailable = {**unavailable, "P(best)": Fact("best unknown")}
-    said = (*quarrels(pairs), *harmed(groups, pairs))
+    basis = Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options, analysis.valued)
+    said = (*quarrels(pairs), *harmed(groups, pairs), *costs_alone(judgement))
+    drifted = () if basis.drift is None else basis.drift.facts
     return Comparison(
         log=rows.log,
         settings=settings_of(analysis, judgement, ranking.by, notes),
         policies=ranked,
         pairs=pairs,
         unavailable=unavailable,
-        warnings=(*analysis.alarms, *said, *costs_alone(judgement), *analysis.warnings),
-        basis=Basis(rows, judgement, analysis.main, analysis.terms, analysis.units, options, analysis.valued),
+        warnings=(*analysis.alarms, *said, *analysis.warnings, *drifted),
+        basis=basis,
         groups=groups,
     )
 

@@ -266,7 +266,7 @@ def look_at(
         sensitivity=() if result is None else tuple(other_rankings(result)),
         assumption=check_assumption(rows.sample),
         t_p=logger.t_p,
-        alarms=(*log_alarms(logger), *policy_alarms(coverage, rows), *pair_alarms(pairs)),
+        alarms=(*log_alarms(logger), *policy_alarms(coverage, rows), *pair_alarms(pairs), *drift_alarms(result)),
         warnings=warnings,
         details=log_details(rows),
         engine=rows.sample.engine,
@@ -383,4 +383,13 @@ def pair_alarms(pairs: Sequence[PairCheck]) -> list[Alarm]:
             "Check rows " + ", ".join(str(d.label) for d in p.rows[:3]) + ".",
         )
         for p in fragile
+    ]
+
+
+def drift_alarms(result: Comparison | None) -> list[Alarm]:
+    """Changes over time: the probability of each by chance, what changed, and what to do."""
+    facts = () if result is None or result.drift is None else result.drift.facts
+    return [
+        Alarm("drift", fact.fields["p_value"], *(part + "." for part in str(fact).rstrip(".").rsplit(". ", 1)))
+        for fact in facts
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podium.comparison.basis import Basis
 from podium.comparison.conditions import GateAnswer
+from podium.comparison.drift import Drift
 from podium.comparison.gates import answer_all
 from podium.comparison.groups import Group, groups_table
 from podium.comparison.outcome_tables import frame_rows, lift_table, outcome_dict
@@ -148,6 +149,11 @@ class Comparison(Shown):
         """Each pair (a, b) with a claim -> how strong a cause that is not in the log must be to undo it."""
         return self.basis.withstood(self.pairs, self.settings)
 
+    @property
+    def drift(self) -> Drift | None:
+        """What changed over the time of the log; None where it has no times, or too few rows to tell."""
+        return self.basis.drift
+
     @cached_property
     def insights(self) -> Any:
         """What figures and the report show beyond this: the trust panel, the plan, the states, on demand."""
@@ -182,6 +188,7 @@ class Comparison(Shown):
             **({"groups": [g.to_dict() for g in self.groups]} if self.groups else {}),
             "sample": self.sample,
             "unavailable": dict(self.unavailable),
+            "drift": None if self.drift is None else self.drift.to_dict(),
             "warnings": list(self.warnings),
             "warning_facts": [fact_dict(w) for w in self.warnings],
             **({"outcomes": {name: outcome_dict(self, name) for name in self.outcomes}} if self.outcomes else {}),

@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from podium.comparison.basis import Basis
+from podium.comparison.drift import Block, Change, Drift
 from podium.comparison.groups import Group
 from podium.comparison.lifts import KnownValues, Lift
 from podium.comparison.pair import Interval, Pair
@@ -39,6 +40,7 @@ KIND, VERSION = "podium/comparison", 1
 MOST_NUMBERS = 2_000_000  # of the judgement, beyond which it is left out and gates need the log
 ARRAYS = ("difference", "std_error", "freedom", "values", "reference", "learned", "known")
 VALUED = ("values", "value_error", "freedom")  # of the values that margins in percent refer to
+PLAIN = ("start", "end", "rows", "reward", "reward_error")  # of a block of time, beside its pairs
 PARTS = ("weights", "means", "scales", "freedom")  # of a mixture
 AGAIN = "compare the log again: podium.compare(log, policies)."
 
@@ -245,6 +247,17 @@ def group_of(entry: Mapping[str, Any], kept: Mapping[str, Any], lower_is_better:
     )
 
 
+def drift_of(kept: Mapping[str, Any]) -> Drift:
+    blocks = [
+        Block(**{name: b[name] for name in PLAIN}, pairs=tuple((p["difference"], p["std_error"]) for p in b["pairs"]))
+        for b in kept["blocks"]
+    ]
+    pairs = tuple((p["a"], p["b"]) for p in kept["blocks"][0]["pairs"])
+    found = Drift(kept["rows"], tuple(Change(**known_fields(Change, c)) for c in kept["changes"]), tuple(blocks), pairs)
+    vars(found)["facts"] = tuple(map(fact_of, kept["facts"]))  # as they were said
+    return found
+
+
 def interval_of(entry: Mapping[str, Any], kind: str) -> Interval | None:
     low, high = entry.get(f"{kind}low"), entry.get(f"{kind}high")
     return None if low is None or high is None else Interval(low, high)
@@ -311,6 +324,7 @@ class SavedBasis(Basis):
             kept=data,
             reference=part["reference"],
             answer_lines=tuple(part["answer_lines"]),
+            drift=None if data["drift"] is None else drift_of(data["drift"]),
             valued=None if part["valued"] is None else KnownValues(*(array(part["valued"][name]) for name in VALUED)),
             hidden={
                 (p["a"], p["b"]): Withstood(p["gamma"], tupled(i), cast(Fact, fact_of(p["hidden_cause"])))

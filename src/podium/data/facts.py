@@ -130,6 +130,25 @@ SENTENCES: dict[str, str] = {
     "others",
     "few states": "The log has {states} and says little of any other",
     "one action per state": "In every state only one action was logged, so actions are compared across states",
+    # rules worth trying
+    "rule supported": "A rule worth trying: {sentence}. On {rows:,} rows that it never saw it is better than {others}: "
+    "{first} by {difference} ({interval})",
+    "rule not supported": "None that this log can support. The best rule found is: {sentence}. On {rows:,} rows that "
+    "it never saw podium cannot show that it is better than {others}: the difference from {first} is {difference} "
+    "({interval})",
+    "no rule": "None that this log can support: on {rows:,} rows, cross-validated, no rule of depth {depth} or less "
+    "does better than always choosing {action}",
+    "no rule possible": "None that this log can support: no rule of depth {depth} or less chooses only actions that "
+    "were possible in every row",
+    "too few rows for a rule": "None that this log can support: it has {have}, and a rule needs at least {least}, half "
+    "of them to find it and half to judge it",
+    "rule searched": "Found on {fitted:,} rows, drawn with seed {seed}, by a tree of depth {depth} or less on doubly "
+    "robust scores; judged on the other {judged:,}, which did not influence it",
+    "rule without propensities": "The log has no propensities: the search estimates them, and assumes that everything "
+    "that influenced both the choice of actions and the reward is among the state columns",
+    "rule actions left out": "Actions that the rule could not choose, since fewer than {least} of the searched rows "
+    "hold them or {most} others are more common: {actions}",
+    "rule columns left out": "Columns that the rule could not ask for (neither numbers nor a few texts): {columns}",
     # what something that is not in the log could do to a claim
     "hidden causes, falls": "The claim that {winner} is better than {loser} would fall if something that is not in the "
     "log made an action more than {gamma:.3g} times as likely (in odds) as it looks",
@@ -162,6 +181,22 @@ SENTENCES: dict[str, str] = {
     "of the rows by it (--time {option}), and compare without it ({remedy}).",
     "state is a unit": "the state column {column!r} seems to identify people or devices ({values:,} values, each in "
     "{each:.2g} rows on average), whose rows depend on each other. Name it as the unit ({remedy}).",
+    "drift, states": "the states changed over time ({what}: {early} in the first half of the rows, {late} in the "
+    "second; chance: {p_value:.1g}). Values are averages over states of both.",
+    "drift, states alone": "the states changed over time ({what}: {early} in the first half of the rows, {late} in the "
+    "second; chance: {p_value:.1g}), and podium finds no other change: rewards and differences among similar states "
+    "stayed alike. Values are averages over states of both halves.",
+    "drift, actions": "the logged actions changed over time ({what}: {early} of the first half of the rows, {late} of "
+    "the second; chance: {p_value:.1g}). Verdicts that need "
+    "propensities do not know of it.",
+    "drift, propensities": "the logged actions departed from their propensities differently over time ({what}: share "
+    "less propensity {early} in the first half of the rows, {late} in the second; chance: {p_value:.1g}), so the "
+    "propensities are wrong in some rows. Check that they hold for both halves.",
+    "drift, rewards": "rewards changed over time among similar states and actions ({what}: {early} in the first half "
+    "of the rows, {late} in the second; chance: {p_value:.1g}). Compare recent rows alone with --since TIME.",
+    "drift, pairs": "the difference of policies changed over time ({what}: {early} in the first half of the rows, "
+    "{late} in the second; chance: {p_value:.1g}), so the answer may not hold from now on. Compare recent rows alone "
+    "with --since TIME.",
     "similar actions": "the logged actions {one} and {other} differ only by case or spaces; if they are the same, give "
     "them one name.",
     "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
@@ -226,6 +261,7 @@ SENTENCES: dict[str, str] = {
     "missing text": "Column {column!r}: {gaps} taken for missing, a value of its own ('{level}')",
     "empty column": "Left out column {column!r}, which is empty",
     "empty rows": "Left out {rows} without any value",
+    "since": "Used only the {rows} of {of:,} from {time} on (column {column!r})",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
     "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
     "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",

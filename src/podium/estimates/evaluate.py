@@ -16,6 +16,7 @@ from podium.data.facts import Fact
 from podium.data.frames import apart, rows_to_frame
 from podium.data.owned import fresh
 from podium.data.roles import describe_columns
+from podium.data.since import rows_since
 from podium.engines.rows import Rows, open_rows
 from podium.estimates.baselines import KnownAverages, describe_baseline
 from podium.estimates.costs import all_net, known_costs
@@ -164,6 +165,7 @@ def on_rows(log: Any, policies: Any, options: Options, work: Callable[[Rows], T]
 def rows_of(log: Any, policies: Any, options: Options, late: Mapping[str, Sequence[Any]] | None = None) -> Rows:
     """The rows that a question is about, with the policies on them; `late` as in `open_rows`."""
     given = policies.values() if isinstance(policies, Mapping) else ()
+    log = log if options.since is None else rows_since(log, options.since, options.sample_rows)
     log = log if options.cost is None else without_cost_states(log, options.cost)
     at_once = (
         options.normalize != "rows"

@@ -16,6 +16,7 @@ from podium.data.costs import CostNames, cost_names
 from podium.data.errors import PodiumError, close_to, shown
 from podium.data.grouping import by_columns
 from podium.data.outcomes import Outcome, asked_outcomes, outcomes, worths
+from podium.data.since import since_time
 from podium.engines.sample import SAMPLE_ROWS
 from podium.estimates.baselines import check_baseline
 from podium.estimates.estimators import Estimator
@@ -37,8 +38,9 @@ RULES = {
     "bootstrap": whole(0, 1000, MOST_DRAWS), "seed": SEED, "sample_rows": whole(LEAST_SAMPLE, SAMPLE_ROWS),
     "look": optional(look_text), "action_features": optional(action_features),
     "cost": optional(cost_names), "by": by_columns, "also": outcomes, "worth": worths, "difference": optional(real()),
+    "since": optional(since_time),
 }  # fmt: skip
-OUTCOMES = ("also", "worth", "difference")  # what only a comparison takes
+OUTCOMES = ("by", "also", "worth", "difference")  # what only a comparison takes
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Options:
     also: Any = ()
     worth: Any = ()
     difference: float | None = None
+    since: Any = None
 
     def __post_init__(self) -> None:
         level = self.level

@@ -18,6 +18,7 @@ from podium.outputs.display import Table, label_text, number, percent, share, sh
 from podium.outputs.insights import Insights
 from podium.outputs.markup import Markup, name_of, tag
 from podium.outputs.report import charts
+from podium.outputs.report.over_time import over_time
 from podium.verdicts.leaks import leak_warnings
 from podium.version import VERSION
 
@@ -230,6 +231,7 @@ def trust(insights: Insights) -> Markup:
         tag("h3", "What would make it sure") if plan or more else None,
         plan,
         more,
+        over_time(insights),
     )
 
 
