@@ -210,6 +210,7 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     theta = fit_variances(
         [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
     )
+    del first  # kernels are large, and soon built again
     if theta is None:
         return None
     double = solve(build_kernels(e.take(np.sort(np.concatenate(dealt[:2]))), scale).tied(theta), theta, False)
@@ -219,8 +220,8 @@ def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
     double = double.at(rhos)
     found = []
     influence, logged = np.zeros((e.rows, e.n_policies)), np.zeros((e.n_policies, e.rows))
-    for b, rows in enumerate(dealt):
-        kernels = (first[b] if b < len(first) else build_kernels(e.take(rows), scale)).tied(theta)
+    for rows in dealt:
+        kernels = build_kernels(e.take(rows), scale).tied(theta)
         found.append(solve(kernels, theta, check, rhos, allowed))
         influence[rows], logged[:, rows] = found[-1].influence, kernels.logged
     count = len(found)
