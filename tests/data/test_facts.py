@@ -299,6 +299,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the state column 'id' looks like an ID (1,999 different values in 2,000 rows): a state that never comes back "
         "teaches nothing about other rows. Compare without it (--state age).",
     ),
+    "copied rows": (
+        {"copies": 1200, "rows": 2400},
+        "1,200 of the 2,400 rows repeat another one in state, action and reward. If the log holds rows twice, remove "
+        "the copies: as independent rows they make every answer look surer than it is.",
+    ),
     "state is a time": (
         {"column": "seen at", "option": "'seen at'", "remedy": "--state age"},
         "the state column 'seen at' looks like a date or time, which never comes back. Give the order of the rows by "

@@ -141,6 +141,8 @@ SENTENCES: dict[str, str] = {
     "of the rows by it (--time {option}), and compare without it ({remedy}).",
     "state is a unit": "the state column {column!r} seems to identify people or devices ({values:,} values, each in "
     "{each:.2g} rows on average), whose rows depend on each other. Name it as the unit ({remedy}).",
+    "copied rows": "{copies:,} of the {rows:,} rows repeat another one in state, action and reward. If the log holds "
+    "rows twice, remove the copies: as independent rows they make every answer look surer than it is.",
     "similar actions": "the logged actions {one} and {other} differ only by case or spaces; if they are the same, give "
     "them one name.",
     "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
