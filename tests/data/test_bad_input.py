@@ -433,8 +433,8 @@ RULES = [
 
 OPTIONS = [
     Bad("unknown SPEC", "unknown policy 'best'", f"{SPECS}; or name a column of the log.", options=policies("best")),
-    Bad("SPEC without its rest", "unknown policy 'constant:'", f"{SPECS}; or name a column of the log.",
-        options=policies("constant:")),
+    Bad("SPEC without its rest", "unknown policy 'constant:'",
+        "write constant:ACTION with an action of the log; or name a column of the log.", options=policies("constant:")),
     Bad("--policy without =", "--policy 'new' is not NAME=SPEC", f"{SPECS}.", options=("--policy", "new")),
     Bad("--policy without a name", "--policy '=uniform' is not NAME=SPEC", f"{SPECS}.",
         options=("--policy", "=uniform")),
@@ -484,7 +484,8 @@ OPTIONS = [
     Bad("estimator without propensities", "IPS needs the probability of each logged action, and the log has none",
         "add a propensity column or give the behaviour policy; LDE and DiM need no propensities.",
         column("pi_a,pi_b", "1,0 1,0 1,0 1,0", PLAIN), options=("--estimator", "IPS")),
-    Bad("unknown baseline", "unknown baseline 'median'", 'a baseline is "mean", "linear", "state", a number, ...',
+    Bad("unknown baseline", "unknown baseline 'median'",
+        'did you mean \'mean\'? a baseline is "mean", "linear", "state", a number, ...',
         options=("--baseline", "median")),
     Bad("nan baseline", "the baseline must be a finite number",
         "use the mean reward, or a number from its range.", options=("--baseline", "nan")),

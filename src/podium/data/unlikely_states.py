@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ EPOCHS = (8, 11, 14, 17)  # seconds, milliseconds, microseconds and nanoseconds 
 FEW_ROWS, MANY_IDS, SOME = 5, 20, 200
 ID_NAME = re.compile(r"(?:.*[\s_.-])?(?:id|uuid|guid)", re.IGNORECASE)
 CAMEL_ID = re.compile(r".*[a-z](?:Id|ID)")
-NUMBER_NAME = re.compile(r"(?:.*[\s_.-])?(?:no|nr|num|number|nummer|ref|reference|code)\.?|.*#", re.IGNORECASE)
+NUMBER_NAME = re.compile(r"(?:.*[\s_.-])?(?:no|nr|num|number|nummer|ref|reference)\.?|.*#", re.IGNORECASE)
 NUMBERED = re.compile(r"\S+@\S+\.\S+|#?[A-Za-z]*[-_#]?\d{2,}")  # a mail address, P1001, SUP-17, in every row another
 UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{24,64}", re.IGNORECASE)
 
@@ -88,14 +87,7 @@ def holds_ids(header: str, values: Sequence[Any]) -> bool:
     unique = distinct == len(values) > 1
     if plain_name(header) in IDS:
         return unique
-    if unique and distinct >= MANY_IDS and (counts_rows(values) or NUMBER_NAME.fullmatch(header.strip())):
+    if unique and distinct >= MANY_IDS and NUMBER_NAME.fullmatch(header.strip()):
         return True
     named = ID_NAME.fullmatch(header.strip()) or CAMEL_ID.fullmatch(header.strip())
     return bool(named) and ((unique and distinct >= FEW_ROWS) or (distinct > MANY_IDS and 5 * distinct > len(values)))
-
-
-def counts_rows(values: Sequence[Any]) -> bool:
-    """Whether values are whole numbers that go up, or down, by 1 from row to row."""
-    if not all(isinstance(x, int) for x in values):
-        return False
-    return {b - a for a, b in pairwise(values)} in ({1}, {-1})
