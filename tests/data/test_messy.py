@@ -422,3 +422,27 @@ def test_what_is_no_table_is_named(file: str, content: bytes, said: str, tmp_pat
     with pytest.raises(podium.PodiumError) as error:
         podium.read_log(tmp_path / file)
     assert str(error.value) == said
+
+
+# --- DuckDB reads what memory reads, or refuses ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [8192, 3])
+def test_duckdb_asks_what_a_point_means_as_memory_does(
+    head: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.data.unconverted.HEAD", head)  # 3: the first rows are whole numbers alone
+    path = in_semicolons(tmp_path, "900", "901", "1.234")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(path, engine="duckdb")
+    assert str(error.value) == (
+        "the engine duckdb reads values as they are, and column 'spend' holds numbers such as '1.234', and the point "
+        "may separate thousands or decimals\n\n"
+        "Hint: use engine='memory' (--engine memory): write --decimal , if '1.234' is 1234, or --decimal . if it is "
+        "1.234."
+    )
+
+
+def test_duckdb_reads_decimal_points_in_a_file_with_semicolons(tmp_path: Path) -> None:
+    log = podium.scan_log(in_semicolons(tmp_path, "900", "1.25"), engine="duckdb")
+    assert (len(log), log.notes) == (4, ())
