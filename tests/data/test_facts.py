@@ -509,6 +509,28 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "Left out 1 empty column without a name",
     ),
     "total row": ({"line": 62}, "Left out the last row (line 62), which holds totals"),
+    "invisible in names": (
+        {"columns": "'age', 'spend'"},
+        "Removed characters that do not show from the names of these columns: 'age', 'spend'",
+    ),
+    "labels merged": (
+        {"column": "action", "labels": "'call'", "rows": "3 rows"},
+        "Column 'action': labels that look the same were merged into 'call', by removing spaces and characters that do "
+        "not show (3 rows changed)",
+    ),
+    "column without a name": (
+        {"column": "column 3", "place": 3},
+        "Column 3 has no name; it is called 'column 3'",
+    ),
+    "column twice": ({"column": "age"}, "Two columns are called 'age' and are equal; one of them was kept"),
+    "name twice": (
+        {"column": "age", "called": "age (2)"},
+        "Two columns are called 'age' and differ; the second is called 'age (2)'",
+    ),
+    "further headers": (
+        {"rows": "2 rows", "lines": "lines 2 to 3"},
+        "Left out 2 rows of labels below the header (lines 2 to 3)",
+    ),
     "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
     "role by its name": ({"column": "Action", "role": "action"}, "Column 'Action' is the action"),
     "foot": (

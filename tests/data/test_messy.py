@@ -140,7 +140,20 @@ FILES = [
     Messy("wrapped.json"),
     Messy("pandas.json"),
     Messy("hidden_sheet.xlsx"),
+    Messy("invisible_names.csv",
+          said="Removed characters that do not show from the names of these columns: 'age', 'spend', 'action'"),
+    Messy("invisible_labels.csv",
+          said="Column 'action': labels that look the same were merged into 'call', 'email', by removing spaces and "
+               "characters that do not show (45 rows changed)"),
+    Messy("empty_header.csv", said="Not taken as state: column 4 (no name in the file); --state COL takes a column"),
+    Messy("equal_columns.csv", said="Two columns are called 'age' and are equal; one of them was kept"),
+    Messy("same_names.csv", said="Two columns are called 'age' and differ; the second is called 'age (2)'"),
+    Messy("import_ids.csv", said="Left out 2 rows of labels below the header (lines 2 to 3)"),
+    Messy("response_row.csv", said="Left out 1 row of labels below the header (line 2)"),
+    Messy("header_again.csv", said="Left out 1 row of labels below the header (line 2)"),
     # answered after one refusal
+    Messy("reward_twice.csv", said="Not taken as state: reward (2) (its name is there twice)",
+          refused="two columns are called 'reward' and differ; the reward may be 'reward (1)' or 'reward (2)'"),
     Messy("open_thousands.csv", states=(*STATES, "fee"), said="Column 'fee': read points between thousands, such as",
           refused="column 'fee' holds numbers such as '1.001', and the point may separate thousands or decimals"),
     Messy("marks_alone.csv", said="Column 'reward': 'X' counts as 1, empty (",
@@ -446,3 +459,86 @@ def test_duckdb_asks_what_a_point_means_as_memory_does(
 def test_duckdb_reads_decimal_points_in_a_file_with_semicolons(tmp_path: Path) -> None:
     log = podium.scan_log(in_semicolons(tmp_path, "900", "1.25"), engine="duckdb")
     assert (len(log), log.notes) == (4, ())
+
+
+# --- names and rows below the header ---------------------------------------------------------------------------------
+
+
+def test_columns_with_one_name_are_asked_about_where_they_play_a_role(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    assert main(["compare", "reward_twice.csv", *POLICIES]) == 2
+    assert capsys.readouterr().err == (
+        "podium: two columns are called 'reward' and differ; the reward may be 'reward (1)' or 'reward (2)'\n\n"
+        "Hint: This command goes on:\n\n"
+        f"  podium compare reward_twice.csv {shlex.join(POLICIES)} --reward 'reward (1)'\n"
+    )
+    second = podium.read_log("reward_twice.csv", reward="reward (2)")
+    assert second.rewards.tolist() == [1 - r for r in PLAIN["reward"]]
+    assert list(second.state_columns) == list(STATES)
+
+
+def test_a_last_column_without_a_name_gets_one(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,reward,\n1,a,0,7\n2,b,1,8\n1,a,0,7\n")
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["x"]
+    assert log.notes == (
+        "Column 4 has no name; it is called 'column 4'",
+        "Not taken as state: column 4 (no name in the file); --state COL takes a column as state",
+    )
+    assert list(podium.read_log(path, state=["x", "column 4"]).state_columns) == ["x", "column 4"]
+
+
+def test_lines_are_counted_with_the_rows_of_labels(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text((MESSY / "import_ids.csv").read_text() + "30,north,10.5,call,\n")
+    with pytest.raises(podium.PodiumError, match=r"column 'reward' must be a number; row 61 \(line 64\) holds nothing"):
+        podium.read_log(path)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "unknown,not yet asked,call,1",  # a value that fits stands in the row
+        "not known at all,north,not called yet,",  # one column of numbers alone holds a text
+        "31,a long region name,call,0",
+    ],
+)
+def test_rows_of_data_below_the_header_stay(first: str, tmp_path: Path) -> None:
+    rows = "".join(f"{20 + i},north,{'call' if i % 2 else 'email'},{i % 2}\n" for i in range(6))
+    path = tmp_path / "log.csv"
+    path.write_text(f"age,region,action,reward\n{first}\n{rows}")
+    log = podium.read_log(path, text=["age"], drop_missing=True)
+    dropped = [note.fields["dropped"] for note in log.notes if note.code == "dropped rows"]
+    assert len(log) + sum(dropped) == 7
+    assert "further headers" not in [note.code for note in log.notes]
+
+
+def test_actions_that_look_the_same_are_refused_by_duckdb() -> None:
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(MESSY / "invisible_labels.csv", engine="duckdb")
+    assert str(error.value) == (
+        "the engine duckdb reads values as they are, and in memory podium would convert some. Column 'action': labels "
+        "that look the same were merged into 'call', 'email', by removing spaces and characters that do not show (45 "
+        "rows changed)\n\nHint: use engine='memory' (--engine memory), write the values in plain form, or read the "
+        "column as text (--text action)."
+    )
+    assert podium.read_log(MESSY / "invisible_labels.csv", text=["action"]).n_actions == 8
+    names = podium.scan_log(MESSY / "invisible_names.csv", engine="duckdb")
+    assert list(names.state_columns) == list(STATES)
+
+
+def test_actions_that_differ_in_case_stay_apart_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,reward\n" + "".join(f"{i % 3},{('call', 'Call', 'mail')[i % 3]},{i % 2}\n" for i in range(30)))
+    assert main(["compare", str(path), "--policy", "a=constant:call", "--policy", "b=constant:mail", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["log"]["actions"] == 3
+    assert (
+        "the logged actions 'Call' and 'call' differ only by case or spaces; if they are the same, give them one name."
+        in answer["warnings"]
+    )

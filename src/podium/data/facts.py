@@ -195,6 +195,13 @@ SENTENCES: dict[str, str] = {
     "nameless columns": "Left out {columns} without a name",
     "total row": "Left out the last row (line {line}), which holds totals",
     "nameless index": "Left out the first column, which has no name and numbers the rows",
+    "invisible in names": "Removed characters that do not show from the names of these columns: {columns}",
+    "labels merged": "Column {column!r}: labels that look the same were merged into {labels}, by removing spaces and "
+    "characters that do not show ({rows} changed)",
+    "column without a name": "Column {place} has no name; it is called {column!r}",
+    "column twice": "Two columns are called {column!r} and are equal; one of them was kept",
+    "name twice": "Two columns are called {column!r} and differ; the second is called {called!r}",
+    "further headers": "Left out {rows} of labels below the header ({lines})",
     "role by its name": "Column {column!r} is the {role}",
     "foot": "Left out {rows} below the table, from line {line} on: {note}",
     "numbers as written": "Column {column!r}: read {words}, such as {example} as {number:.10g}",

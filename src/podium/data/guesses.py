@@ -43,6 +43,7 @@ NAMES = {
 WEAK = ("cost", "loss", "sale", "sales", "result", "rating", "revenue", "amount", "umsatz")
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 COSTS = ("cost", "loss")
+HELD = ("ids", "dates", LISTED)  # what columns that are no state hold
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,8 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
         elif plain_name(f.header) in IDS and f.distinct == f.rows > 1:
             give(f.header, "ignore", "a different value in every row: an id says nothing of the state")
         elif f.odd:
-            give(f.header, "ignore", f"it holds {f.odd}: no state unless you name it")
+            why = f"it holds {f.odd}" if f.odd in HELD else f.odd
+            give(f.header, "ignore", f"{why}: no state unless you name it")
         elif f.missing == f.rows:
             give(f.header, "ignore", "it is empty")
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]

@@ -14,6 +14,7 @@ from podium.data.conversions import Conversion
 from podium.data.errors import BadRows, PodiumError, Unconverted, listed
 from podium.data.exports import without_odd_states
 from podium.data.facts import Fact
+from podium.data.invisible import same_to_see
 from podium.data.notation import NAME_GAPS, has_open_points, is_gap
 from podium.data.paths import find_files
 from podium.data.prose import FIRST, without_prose
@@ -112,8 +113,15 @@ def rows_of(file: Path) -> Iterator[dict[str, str]]:
 
 
 def refuse_gap_words(file: str | Path | None, engine: Engine, roles: Roles, actions: Iterable[Any]) -> None:
-    """Refuse actions such as 'n/a', which stand for a missing one in a file."""
+    """Refuse actions such as 'n/a', which stand for a missing one in a file, and those that look the same."""
     header = roles.names["action"]
+    twins = same_to_see(x for x in actions if isinstance(x, str)) if file is not None else {}
+    if twins and header not in getattr(engine, "text", ()):
+        raise Unconverted(
+            f"the engine {engine.name} reads values as they are, and labels of column {header!r} look the same: "
+            f"{listed(twins)}",
+            hint="use engine='memory' (--engine memory), which merges them, or write them in one way.",
+        )
     gaps = [x for x in actions if isinstance(x, str) and is_gap(x, NAME_GAPS)]
     if file is not None and gaps and header not in getattr(engine, "text", ()):
         raise PodiumError(
