@@ -125,9 +125,9 @@ FILES = [
         "give CSV or JSON lines as plain text; a Parquet file must end in .parquet.",
         bytes(range(256)),
     ),
-    Bad("zip as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", zipped()),
-    Bad("gzip as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", b"\x1f\x8b\x08abc"),
-    Bad("parquet as csv", "log.csv is not a text file", "give CSV or JSON lines as plain text; ...", GOOD_PARQUET),
+    Bad("zip as csv", "log.csv is not a whole zip file: File is not a zip file", "export it again.", zipped()[:-30]),
+    Bad("gzip as csv", "log.csv is not a whole gzip file: ...", "export it again.", b"\x1f\x8b\x08abc"),
+    Bad("parquet as csv", "log.csv is not a whole Parquet file: ...", "write the file again.", GOOD_PARQUET[:-9]),
     Bad(
         "ragged row",
         "log.csv: row 2 has 7 cells; the header has 6 (1 row)",

@@ -509,6 +509,9 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "Left out 1 empty column without a name",
     ),
     "total row": ({"line": 62}, "Left out the last row (line 62), which holds totals"),
+    "packed": ({"file": "log.csv", "packing": "gzip"}, "log.csv is gzip inside; it was unpacked"),
+    "file inside": ({"file": "log.zip", "member": "log.csv"}, "Read 'log.csv' inside log.zip"),
+    "another format": ({"file": "log.csv", "format": "Parquet"}, "log.csv is Parquet inside; it was read as such"),
     "invisible in names": (
         {"columns": "'age', 'spend'"},
         "Removed characters that do not show from the names of these columns: 'age', 'spend'",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,6 +146,10 @@ FILES = [
     Messy("invisible_labels.csv",
           said="Column 'action': labels that look the same were merged into 'call', 'email', by removing spaces and "
                "characters that do not show (45 rows changed)"),
+    Messy("mac.zip", said="Read 'export/log.csv' inside mac.zip"),
+    Messy("gzip_called.csv", said="gzip_called.csv is gzip inside; it was unpacked"),
+    Messy("zstd_called.csv", said="zstd_called.csv is zstd inside; it was unpacked"),
+    Messy("parquet_called.csv", said="parquet_called.csv is Parquet inside; it was read as such"),
     Messy("empty_header.csv", said="Not taken as state: column 4 (no name in the file); --state COL takes a column"),
     Messy("equal_columns.csv", said="Two columns are called 'age' and are equal; one of them was kept"),
     Messy("same_names.csv", said="Two columns are called 'age' and differ; the second is called 'age (2)'"),
@@ -542,3 +547,31 @@ def test_actions_that_differ_in_case_stay_apart_with_a_warning(
         "the logged actions 'Call' and 'call' differ only by case or spaces; if they are the same, give them one name."
         in answer["warnings"]
     )
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (("a.csv", "b.csv"), "log.zip holds 2 files: 'a.csv', 'b.csv'\n\nHint: unpack it, and name one file."),
+        ((), "log.zip is empty\n\nHint: unpack it, and name one file."),
+        (
+            ("log.docx",),
+            "log.zip holds 'log.docx', and podium reads only CSV and JSON inside a zip file\n\n"
+            "Hint: unpack it, and name the file.",
+        ),
+    ],
+)
+def test_a_zip_file_holds_one_table(members: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        for name in members:
+            archive.writestr(name, "x,action,reward\n1,a,0\n")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(tmp_path / "log.zip")
+    assert str(error.value) == said
+
+
+def test_a_zip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.zip").write_bytes((MESSY / "mac.zip").read_bytes()[:200])
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(tmp_path / "log.zip")
+    assert str(error.value) == "log.zip is not a whole zip file: File is not a zip file\n\nHint: export it again."

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -233,6 +234,14 @@ def main() -> None:
 
     with pa.output_stream(str(FOLDER / "packed.csv.zst"), compression="zstd") as file:
         file.write(plain)
+    (FOLDER / "zstd_called.csv").write_bytes((FOLDER / "packed.csv.zst").read_bytes())
+    (FOLDER / "gzip_called.csv").write_bytes(gzip.compress(plain, mtime=0))
+    with zipfile.ZipFile(FOLDER / "mac.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (("export/log.csv", plain), ("__MACOSX/export/._log.csv", b"\0\1")):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(LOG), FOLDER / "parquet_called.csv")
     workbook(rows(), "plain.xlsx")
     (FOLDER / "workbook_called.csv").write_bytes((FOLDER / "plain.xlsx").read_bytes())
     workbook(rows(reward=[bool(r) for r in LOG["reward"]]), "truth_values.xlsx")

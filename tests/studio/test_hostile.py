@@ -70,8 +70,8 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes | str], str]] = {
     "empty file": ("a.csv", lambda: b"", "a.csv is empty"),
     "blank lines": ("a.csv", lambda: b"\n\n\n", "a.csv is empty"),
     "header only": ("a.csv", lambda: b"state,action,reward\n", "a header and no rows"),
-    "zip as csv": ("a.csv", zipped, "a.csv is not a text file"),
-    "gzip as csv": ("a.csv", lambda: gzip.compress(LOG.encode()), "a.csv is not a text file"),
+    "zip as csv": ("a.csv", lambda: zipped()[:-30], "a.csv is not a whole zip file"),
+    "gzip as csv": ("a.csv", lambda: gzip.compress(LOG.encode())[:-12], "a.csv is not a whole gzip file"),
     "csv as parquet": ("a.parquet", lambda: LOG, "a.parquet is not a whole Parquet file"),
     "truncated parquet": ("a.parquet", lambda: parquet_bytes(small_table())[:-20], "not a whole Parquet file"),
     "parquet with a broken page": (

@@ -190,6 +190,9 @@ SENTENCES: dict[str, str] = {
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
     # of how a file was read
     "encoding": "{file} is {encoding}, not UTF-8; it was read as such",
+    "packed": "{file} is {packing} inside; it was unpacked",
+    "file inside": "Read {member!r} inside {file}",
+    "another format": "{file} is {format} inside; it was read as such",
     "sheet": "Read the sheet {sheet!r}; --sheet names another of {others}",
     "title": "Skipped {lines} above the header, which is on line {header}",
     "nameless columns": "Left out {columns} without a name",

@@ -18,14 +18,17 @@ from podium.data.facts import Fact
 from podium.data.formats import (
     BOOKS,
     MOST,
+    content_of,
     ending_of,
     holds_book,
     is_book,
-    is_packed,
+    packing_notes,
+    packing_of,
     read_sheet,
     refuse_old_books,
     text_in_other_encoding,
     unpack,
+    zip_member,
 )
 from podium.data.headers import (
     HIGHEST,
@@ -54,6 +57,7 @@ from podium.data.read import (
     read_bytes,
     read_columns,
     read_json_lines,
+    read_parquet,
     refuse_zero_bytes,
     separator_of,
     type_cells,
@@ -97,20 +101,37 @@ def open_table(path: str | Path, text: Collection[str] = (), sheet: str | None =
         return headed_table(path, rows, range(1, len(rows) + 1), text, notes)
     if sheet is not None:
         raise PodiumError(f"{path.name} has no sheets", hint=f"leave --sheet out; {', '.join(BOOKS)} have sheets.")
-    if ending in TEXT_ENDINGS or (ending in JSON_ENDINGS and is_packed(path)):
+    if ending in (*TEXT_ENDINGS, *JSON_ENDINGS) and content_of(path) == "Parquet":
+        said = Fact("another format", file=path.name, format="Parquet")
+        return Table(path.name, read_parquet_table(path, text), (said,), partial(line_in_file, path))
+    if ending in TEXT_ENDINGS or (ending in JSON_ENDINGS and packing_of(path)):
         content, notes = text_of(path, most)
+        notes = [*packing_notes(path), *notes]
         if ending in JSON_ENDINGS:
             columns = read_json_lines(path, content)
             refuse_zero_bytes(columns)
             return Table(path.name, columns, tuple(notes), partial(line_in_file, path))
         return csv_table(path, content, text, notes)
+    if path.suffix.lower() == ".zip":
+        raise PodiumError(
+            f"{path.name} holds {zip_member(path)!r}, and podium reads only CSV and JSON inside a zip file",
+            hint="unpack it, and name the file.",
+        )
     line = partial(line_in_file, path)
     return Table(path.name, read_columns(path, text), (), line)
 
 
+def read_parquet_table(path: Path, text: Collection[str]) -> dict[str, Column]:
+    """The columns of a Parquet file that is called otherwise."""
+    columns = read_parquet(path, text)
+    refuse_zero_bytes(columns)
+    check_text(path.name, text, columns)
+    return columns
+
+
 def text_of(path: Path, most: int = MOST) -> tuple[str, list[Fact]]:
     """The text of a file, and in which encoding it was where that is not UTF-8."""
-    raw = unpack(path, most) if is_packed(path) else read_bytes(path)
+    raw = unpack(path, most) if packing_of(path) else read_bytes(path)
     try:
         return decode(raw, path), []
     except PodiumError:
