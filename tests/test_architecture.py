@@ -17,7 +17,7 @@ FLOW = [
     "outputs.display", "data.layout", "data.probabilities", "data.eligible_parts", "data.log", "adapters",
     "adapters.vowpal_lists", "adapters.vowpal_writing", "adapters.vowpal", "data.invisible", "data.json_rows",
     "data.read", "data.action_features", "policies.labels", "data.formats", "data.notation", "data.headers",
-    "data.unlikely_states", "data.guesses", "data.conversions", "data.tables", "data.refusals", "data.asked", "data.exports",
+    "data.unlikely_states", "data.guesses", "data.remarks", "data.conversions", "data.tables", "data.refusals", "data.asked", "data.exports",
     "policies.drafts", "policies.recipes", "adapters.sb3_files", "adapters.sb3", "adapters.trees", "adapters.skops",
     "policies.shares", "policies.specs", "policies.sql", "policies.tables", "policies.forms", "policies",
     "policies.batches", "propensities", "propensities.belief", "propensities.frequencies", "propensities.loggers",

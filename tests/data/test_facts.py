@@ -571,6 +571,24 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": "visit_id (ids)"},
         "Not taken as state: visit_id (ids); --state COL takes a column as state",
     ),
+    "recorded after": (
+        {"columns": "'status', 'revenue'"},
+        "Not taken as state: 'status', 'revenue', which may have been recorded after the action; --state COL takes a "
+        "column as state",
+    ),
+    "harmful outcome": (
+        {"column": "churned"},
+        "Column 'churned': more of it may be worse; if so, add --lower-is-better",
+    ),
+    "codes of yes and no": (
+        {"column": "converted"},
+        "Column 'converted' holds only 1 and 2, which may be codes of yes and no; --success 1 counts 1 as 1 and 2 as 0",
+    ),
+    "sentinel": (
+        {"column": "age", "value": -999.0, "rows": "3 rows"},
+        "Column 'age' holds -999 in 3 rows, far from all other values; if that stands for a missing value, empty these "
+        "cells",
+    ),
     "odd states alone": (
         {"columns": "day (dates)"},
         "The state is only day (dates), which may say little; --state COL takes other columns as state",

@@ -146,6 +146,22 @@ FILES = [
     Messy("invisible_labels.csv",
           said="Column 'action': labels that look the same were merged into 'call', 'email', by removing spaces and "
                "characters that do not show (45 rows changed)"),
+    Messy("slashes_and_months.csv", "--time when",
+          said="Column 'when': read dates as named months, such as '02/Jan/23' as 2023-01-02"),
+    Messy("months_in_words.csv", "--time when",
+          said="Column 'when': read dates as named months, such as 'Jan 02, 2023' as 2023-01-02"),
+    Messy("utc.csv", "--time when",
+          said="Column 'when': read dates as year first, such as '2023-01-02 10:00:00 UTC' as 2023-01-02 10:00:00"),
+    Messy("web_log.csv", "--time when", said="such as '02/Jan/2023:10:00:00 +0200' as 2023-01-02 08:00:00"),
+    Messy("recorded_after.csv", states=(*STATES, "sales region"),
+          said="Not taken as state: 'Stage', 'revenue', 'IsWon', which may have been recorded after the action; "
+               "--state COL takes a column as state"),
+    Messy("churned.csv", "--reward churned",
+          said="Column 'churned': more of it may be worse; if so, add --lower-is-better"),
+    Messy("sentinel.csv", states=(*STATES, "visits"),
+          said="Column 'visits' holds -999 in 7 rows, far from all other values; if that stands for a missing value"),
+    Messy("codes.csv", "--reward converted", mean=2 - MEAN,
+          said="Column 'converted' holds only 1 and 2, which may be codes of yes and no; --success 1 counts 1 as 1"),
     Messy("mac.zip", said="Read 'export/log.csv' inside mac.zip"),
     Messy("gzip_called.csv", said="gzip_called.csv is gzip inside; it was unpacked"),
     Messy("zstd_called.csv", said="zstd_called.csv is zstd inside; it was unpacked"),
@@ -575,3 +591,57 @@ def test_a_zip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     with pytest.raises(podium.PodiumError) as error:
         podium.read_log(tmp_path / "log.zip")
     assert str(error.value) == "log.zip is not a whole zip file: File is not a zip file\n\nHint: export it again."
+
+
+# --- what may not mean what it seems to ------------------------------------------------------------------------------
+
+
+def test_the_command_for_a_harm_takes_less_for_better(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    for asked in (["check", "churned.csv"], ["check", "churned.csv", "--reward", "churned"]):
+        assert main(asked) == 0
+        command = capsys.readouterr().out.rpartition("\n\n  ")[2].strip()
+        assert command.endswith(" --reward churned --lower-is-better") or command.endswith(" --lower-is-better")
+        assert main(shlex.split(command)[1:]) == 0
+        capsys.readouterr()
+
+
+def test_codes_are_read_by_the_option_that_is_named() -> None:
+    log = podium.read_log(MESSY / "codes.csv", reward="converted", success="1")
+    assert log.rewards.tolist() == PLAIN["reward"].tolist()
+    assert log.notes == ("Column 'converted': 1 counts as 1, 2 as 0",)
+
+
+def test_a_column_that_was_recorded_after_the_action_is_state_where_it_is_named() -> None:
+    log = podium.read_log(MESSY / "recorded_after.csv", state=["age", "Stage"])
+    assert list(log.state_columns) == ["age", "Stage"]
+    assert log.notes == ()
+    scanned = podium.scan_log(MESSY / "recorded_after.csv", engine="duckdb")
+    assert list(scanned.state_columns) == [*STATES, "sales region"]
+
+
+def test_outcomes_alone_are_no_state(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("status,action,reward\n" + "".join(f"{'ab'[i % 2]},{'xy'[i % 3 > 1]},{i % 2}\n" for i in range(12)))
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["all rows"]
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(path, engine="duckdb")
+    assert str(error.value) == (
+        "no column is left for the state. Not taken as state: 'status', which may have been recorded after the action; "
+        "--state COL takes a column as state\n\nHint: name the state (--state COL), or use engine='memory' (--engine "
+        "memory), where all rows count as one."
+    )
+
+
+def test_time_zones_in_some_rows_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,time,action,reward\n1,2024-01-05 10:00:00,a,0\n2,2024-01-06 10:00:00 UTC,b,1\n")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(path)
+    assert str(error.value) == (
+        "column 'time' must be a number or an ISO 8601 date; row 2 (line 3) holds '2024-01-06 10:00:00 UTC' (1 row)\n\n"
+        "Hint: give every row a number or an ISO 8601 date; without times, the row order is the time order."
+    )

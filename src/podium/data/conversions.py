@@ -43,6 +43,7 @@ from podium.data.notation import (
     plain_word,
     success_known,
 )
+from podium.data.remarks import remarks
 from podium.data.roles import Roles
 from podium.data.times import parse_time
 
@@ -97,6 +98,7 @@ class Conversion:
         self.columns[names["reward"]] = self.outcome(names["reward"])
         if "time" in names and names["time"] not in self.text:
             self.columns[names["time"]] = self.moments(names["time"])
+        self.notes += remarks(self.columns, self.columns if self.success is not None else self.written, self.roles)
 
     def numbers(self, header: str, column: Column) -> Column:
         """A column with its texts as the numbers they stand for; as it is where one of them is none."""

@@ -20,7 +20,7 @@ from podium.data.coded import space
 from podium.data.columns import Codes, Column, is_missing, labels_column, numbers_column
 from podium.data.conversions import MISSING, REWARD_HINT, Conversion, Problem, settled
 from podium.data.eligible import RULES
-from podium.data.errors import BadRows, PodiumError, count
+from podium.data.errors import BadRows, PodiumError, count, listed
 from podium.data.facts import Fact
 from podium.data.guesses import Facts, group, guess, look, offers_in
 from podium.data.log import TEXT_HINT, Log
@@ -33,7 +33,7 @@ from podium.data.refusals import Refused, merged
 from podium.data.roles import ROLE_RULES, Roles, assign_roles, available
 from podium.data.tables import Table, open_table
 from podium.data.times import times_column
-from podium.data.unlikely_states import LISTED, odd_state
+from podium.data.unlikely_states import LISTED, is_recorded_after, odd_state
 
 __all__ = ["Refused", "prepared_log", "read_columns", "read_log"]
 ALL_ROWS = "all rows"  # the state of a log that has no column for it
@@ -221,6 +221,10 @@ def without_odd_states(
     """Roles in which columns of ids and dates, and unsure ones, are not state, unless named or nothing else is."""
     if not roles.guessed:
         return roles
+    late = [header for header in roles.states if is_recorded_after(header)]
+    if late:
+        notes.append(Fact("recorded after", columns=listed(late)))
+        roles = with_states(roles, [header for header in roles.states if header not in late])
     odd = {h: unsure.get(h) or odd_state(h, columns[h]) for h in roles.states if h not in text}
     left = {header: why for header, why in odd.items() if why is not None}
     if not left:

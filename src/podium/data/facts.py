@@ -217,6 +217,13 @@ SENTENCES: dict[str, str] = {
     "empty rows": "Left out {rows} without any value",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
     "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
+    "recorded after": "Not taken as state: {columns}, which may have been recorded after the action; --state COL takes "
+    "a column as state",
+    "harmful outcome": "Column {column!r}: more of it may be worse; if so, add --lower-is-better",
+    "codes of yes and no": "Column {column!r} holds only 1 and 2, which may be codes of yes and no; --success 1 counts "
+    "1 as 1 and 2 as 0",
+    "sentinel": "Column {column!r} holds {value:g} in {rows}, far from all other values; if that stands for a missing "
+    "value, empty these cells",
     "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",
     "no state": "No column is state, so all rows count as one state",
     # of policies

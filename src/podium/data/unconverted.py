@@ -25,6 +25,7 @@ from podium.data.unlikely_states import HEAD
 from podium.engines import Engine
 
 WORDS = " In memory (--engine memory), words such as 'n/a' among numbers are taken for missing values."
+REMARKS = ("harmful outcome", "codes of yes and no", "sentinel")  # which convert nothing
 IN_MEMORY = " In memory (--engine memory), a missing state is a value of its own."
 
 
@@ -64,7 +65,7 @@ def roles_in_file(
             f"the engine {engine.name} reads values as they are, and {asked[0].text}",
             hint=f"use engine='memory' (--engine memory): {asked[0].error.hint}",
         )
-    kept = [note for note in work.notes if note.fields.get("words") == "decimal points"]  # which engines read, too
+    kept = [note for note in work.notes if note.code in REMARKS or note.fields.get("words") == "decimal points"]
     if converted := [note for note in work.notes if note not in kept]:
         note = converted[0]
         raise Unconverted(
@@ -74,6 +75,11 @@ def roles_in_file(
         )
     notes: list[Fact] = kept
     fitting = without_odd_states(columns, roles, text, notes)
+    if not fitting.states:
+        raise Unconverted(
+            f"no column is left for the state. {notes[-1]}",
+            hint="name the state (--state COL), or use engine='memory' (--engine memory), where all rows count as one.",
+        )
     return fitting, tuple(notes)
 
 
