@@ -20,6 +20,13 @@ IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "sessio
 OFFERS = ("eligible", "available", "allowed", "possible", "candidates", "slate", "offered", "shown", "options",
           "choices", "arms", "actions", "action set", "eligible actions", "available actions",
           "candidate actions")  # fmt: skip
+AFTER = ("reward", "outcome", "outcomes", "result", "status", "stage", "deal stage", "order status", "payment status",
+         "financial status", "final status", "lead status", "ticket status", "resolution", "disposition", "click",
+         "clicked", "conversion", "conversions", "converted", "revenue", "profit", "success", "responded", "recovered",
+         "purchased", "bought", "won", "won lost", "closed won", "retained", "churned", "readmitted", "readmission",
+         "refunded", "refund amount", "amount refunded", "reopened", "resolved", "unsubscribed", "erfolg", "ergebnis",
+         "gekauft", "résultat", "converti", "resultado")  # fmt: skip
+RECORDED_AFTER = "may have been recorded after the action"
 LISTED = "lists of actions, which --eligible reads"
 HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
 EXCEL_DAYS = (20_000, 80_000)  # dates from 1954 to 2119 as Excel counts days
@@ -36,6 +43,12 @@ UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 def plain_name(header: str) -> str:
     """A header in lower case, with its words apart: PatientID and patient_id are "patient id"."""
     return re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)).strip().lower()
+
+
+def is_recorded_after(header: str) -> bool:
+    """Whether the whole name of a column says that it holds an outcome: Stage and IsWon, but not sales region."""
+    name = plain_name(header).rstrip("?! ")
+    return name.removeprefix("is ").removeprefix("has ") in AFTER
 
 
 def odd_state(header: str, column: Column) -> str | None:
