@@ -181,7 +181,7 @@ FILES = [
           refused="column 'reward' holds 'X' ("),
     Messy("three_outcomes.csv", said="Column 'reward': 'Good' counts as 1, ",
           refused="column 'reward' holds words, and which of them is a success is not known: "),
-    Messy("converted_at.csv", said="Not taken as state: converted_at (dates)", refused="converted_at.csv has 2 problems:"),
+    Messy("converted_at.csv", said="Not taken as state: 'converted_at', which may have been recorded after", refused="converted_at.csv has 2 problems:"),
     Messy("own_names.csv", states=("Age", "Region", "Spend"), refused="own_names.csv has 2 problems:"),
     Messy("clinic.csv", states=("Patient Age", "Patient Age missing", "Spend"), rows=59,
           mean=float(np.delete(PLAIN["reward"], 11).mean()), said="Column 'Recovered': 'Yes' counts as 1, 'No' as 0",
@@ -555,7 +555,9 @@ def test_actions_that_differ_in_case_stay_apart_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("x,action,reward\n" + "".join(f"{i % 3},{('call', 'Call', 'mail')[i % 3]},{i % 2}\n" for i in range(30)))
+    path.write_text(
+        "x,action,reward\n" + "".join(f"{i % 3},{('call', 'Call', 'mail')[i % 3]},{i % 2}\n" for i in range(30))
+    )
     assert main(["compare", str(path), "--policy", "a=constant:call", "--policy", "b=constant:mail", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["log"]["actions"] == 3
@@ -603,7 +605,7 @@ def test_the_command_for_a_harm_takes_less_for_better(
     for asked in (["check", "churned.csv"], ["check", "churned.csv", "--reward", "churned"]):
         assert main(asked) == 0
         command = capsys.readouterr().out.rpartition("\n\n  ")[2].strip()
-        assert command.endswith(" --reward churned --lower-is-better") or command.endswith(" --lower-is-better")
+        assert command.endswith(" --lower-is-better")
         assert main(shlex.split(command)[1:]) == 0
         capsys.readouterr()
 
@@ -633,6 +635,20 @@ def test_outcomes_alone_are_no_state(tmp_path: Path) -> None:
         "no column is left for the state. Not taken as state: 'status', which may have been recorded after the action; "
         "--state COL takes a column as state\n\nHint: name the state (--state COL), or use engine='memory' (--engine "
         "memory), where all rows count as one."
+    )
+
+
+def test_ids_and_times_of_outcomes_are_no_state_beside_outcomes(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = "".join(f"u{i},{'xy'[i % 3 > 1]},{i % 2},{7 * (i % 2)},2024-01-{1 + i:02}\n" for i in range(24))
+    path.write_text(f"user_id,action,reward,revenue,converted_at\n{rows}")
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["all rows"]
+    assert log.notes == (
+        "Not taken as state: 'revenue', 'converted_at', which may have been recorded after the action; --state COL "
+        "takes a column as state",
+        "Not taken as state: user_id (ids); --state COL takes a column as state",
+        "No column is state, so all rows count as one state",
     )
 
 

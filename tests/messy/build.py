@@ -121,8 +121,20 @@ def clinic(when: Sequence[Any]) -> Rows:
 TITLED = [["Campaign report 2024"], [], *rows()]
 ROLES = ["Age", "Region", "Spend", "Channel Used", "Answered"]
 QUALTRICS = [
-    ["What is your age?", "Region, please", "How much did you spend?", "How we reached you", "Did you answer (0 or 1)?"],
-    ['{"ImportId":"QID1"}', '{"ImportId":"QID2"}', '{"ImportId":"QID3"}', '{"ImportId":"action"}', '{"ImportId":"QID4"}'],
+    [
+        "What is your age?",
+        "Region, please",
+        "How much did you spend?",
+        "How we reached you",
+        "Did you answer (0 or 1)?",
+    ],
+    [
+        '{"ImportId":"QID1"}',
+        '{"ImportId":"QID2"}',
+        '{"ImportId":"QID3"}',
+        '{"ImportId":"action"}',
+        '{"ImportId":"QID4"}',
+    ],
 ]
 POINTED = [f"{x:,}".replace(",", ".") for x in range(1001, 1001 + 3 * ROWS, 3)]  # 1.001 for 1001
 TEXTS: dict[str, Callable[[], str]] = {

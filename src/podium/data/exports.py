@@ -230,7 +230,7 @@ def without_odd_states(
     if not left:
         return roles
     said = ", ".join(f"{header} ({why})" for header, why in left.items())
-    if len(left) == len(roles.states):
+    if len(left) == len(roles.states) and not late:
         notes.append(Fact("odd states alone", columns=said))
         return roles
     notes.append(Fact("not taken as state", columns=said))

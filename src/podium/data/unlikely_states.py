@@ -46,8 +46,8 @@ def plain_name(header: str) -> str:
 
 
 def is_recorded_after(header: str) -> bool:
-    """Whether the whole name of a column says that it holds an outcome: Stage and IsWon, but not sales region."""
-    name = plain_name(header).rstrip("?! ")
+    """Whether the whole name of a column says that it holds an outcome, or its time: Stage, IsWon, converted_at."""
+    name = plain_name(header).rstrip("?! ").removesuffix(" at")
     return name.removeprefix("is ").removeprefix("has ") in AFTER
 
 
