@@ -309,14 +309,14 @@ def test_alarms(folder: Path, capsys: pytest.CaptureFixture[str]):
 def test_a_leaked_column_is_named_and_the_remedy_works(folder: Path, capsys: pytest.CaptureFixture[str]):
     rows = [("call", int(n % 10 < 3)) for n in range(150)] + [("sms", int(n % 10 < 6)) for n in range(150)]
     lines = [f"{n % 7},{'came' if r else 'stayed away'},{a},{r},0.5,0.5" for n, (a, r) in enumerate(rows)]
-    header = "home town,status,action,reward,propensity:call,propensity:sms"
+    header = "home town,attend,action,reward,propensity:call,propensity:sms"
     (folder / "leaked.csv").write_text("\n".join([header, *lines]) + "\n")
     asked = ["compare", "leaked.csv", *policies("call=constant:call", "sms=constant:sms"), "--gate", "sms > call"]
     assert main([*asked, "--json"]) == 3
     answer = json.loads(capsys.readouterr().out)
     (fact,) = answer["pairs"][0]["reason_facts"]
-    assert (fact["code"], fact["column"]) == ("column follows action", "status")
-    assert answer["log"]["state_columns"] == ["home town", "status"]
+    assert (fact["code"], fact["column"]) == ("column follows action", "attend")
+    assert answer["log"]["state_columns"] == ["home town", "attend"]
     assert main([*asked, *shlex.split(fact["remedy"]), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["warnings"] == []
 

@@ -78,3 +78,18 @@ def test_a_policy_that_was_trained_on_the_log_has_a_mean_weight_off_1() -> None:
     )
     assert warning.fields["mean"] > 1.5
     assert podium.compare(log, {"a": "constant:a", "any": "uniform"}, verdicts="gated").warnings == ()
+
+
+def test_an_export_that_was_written_twice_is_not_taken_for_twice_as_many_rows() -> None:
+    rng = np.random.default_rng(2)
+    columns = (rng.normal(size=80), rng.choice(["a", "b"], 80), rng.random(80))
+    twice = [np.tile(column, 2) for column in columns]
+    policies = {"a": "constant:a", "b": "constant:b"}
+    assert podium.compare(Log(*columns), policies, verdicts="gated").warnings == ()
+    (warning,) = podium.compare(Log(*twice), policies, verdicts="gated").warnings
+    assert warning == (
+        "80 of the 160 rows repeat another one in state, action and reward. If the log holds rows twice, remove the "
+        "copies: as independent rows they make every answer look surer than it is."
+    )
+    known = Log(*twice, units=np.tile(np.arange(80), 2))
+    assert podium.compare(known, policies, verdicts="gated").warnings == ()

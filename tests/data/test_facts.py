@@ -346,6 +346,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "the state column 'id' looks like an ID (1,999 different values in 2,000 rows): a state that never comes back "
         "teaches nothing about other rows. Compare without it (--state age).",
     ),
+    "copied rows": (
+        {"copies": 1200, "rows": 2400},
+        "1,200 of the 2,400 rows repeat another one in state, action and reward. If the log holds rows twice, remove "
+        "the copies: as independent rows they make every answer look surer than it is.",
+    ),
     "state is a time": (
         {"column": "seen at", "option": "'seen at'", "remedy": "--state age"},
         "the state column 'seen at' looks like a date or time, which never comes back. Give the order of the rows by "
@@ -651,6 +656,31 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         "Left out 1 empty column without a name",
     ),
     "total row": ({"line": 62}, "Left out the last row (line 62), which holds totals"),
+    "packed": ({"file": "log.csv", "packing": "gzip"}, "log.csv is gzip inside; it was unpacked"),
+    "file inside": ({"file": "log.zip", "member": "log.csv"}, "Read 'log.csv' inside log.zip"),
+    "another format": ({"file": "log.csv", "format": "Parquet"}, "log.csv is Parquet inside; it was read as such"),
+    "invisible in names": (
+        {"columns": "'age', 'spend'"},
+        "Removed characters that do not show from the names of these columns: 'age', 'spend'",
+    ),
+    "labels merged": (
+        {"column": "action", "labels": "'call'", "rows": "3 rows"},
+        "Column 'action': labels that look the same were merged into 'call', by removing spaces and characters that do "
+        "not show (3 rows changed)",
+    ),
+    "column without a name": (
+        {"column": "column 3", "place": 3},
+        "Column 3 has no name; it is called 'column 3'",
+    ),
+    "column twice": ({"column": "age"}, "Two columns are called 'age' and are equal; one of them was kept"),
+    "name twice": (
+        {"column": "age", "called": "age (2)"},
+        "Two columns are called 'age' and differ; the second is called 'age (2)'",
+    ),
+    "further headers": (
+        {"rows": "2 rows", "lines": "lines 2 to 3"},
+        "Left out 2 rows of labels below the header (lines 2 to 3)",
+    ),
     "nameless index": ({}, "Left out the first column, which has no name and numbers the rows"),
     "role by its name": ({"column": "Action", "role": "action"}, "Column 'Action' is the action"),
     "foot": (
@@ -687,6 +717,24 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "not taken as state": (
         {"columns": "visit_id (ids)"},
         "Not taken as state: visit_id (ids); --state COL takes a column as state",
+    ),
+    "recorded after": (
+        {"columns": "'status', 'revenue'"},
+        "Not taken as state: 'status', 'revenue', which may have been recorded after the action; --state COL takes a "
+        "column as state",
+    ),
+    "harmful outcome": (
+        {"column": "churned"},
+        "Column 'churned': more of it may be worse; if so, add --lower-is-better",
+    ),
+    "codes of yes and no": (
+        {"column": "converted"},
+        "Column 'converted' holds only 1 and 2, which may be codes of yes and no; --success 1 counts 1 as 1 and 2 as 0",
+    ),
+    "sentinel": (
+        {"column": "age", "value": -999.0, "rows": "3 rows"},
+        "Column 'age' holds -999 in 3 rows, far from all other values; if that stands for a missing value, empty these "
+        "cells",
     ),
     "odd states alone": (
         {"columns": "day (dates)"},

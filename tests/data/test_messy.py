@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,14 +141,47 @@ FILES = [
     Messy("wrapped.json"),
     Messy("pandas.json"),
     Messy("hidden_sheet.xlsx"),
+    Messy("invisible_names.csv",
+          said="Removed characters that do not show from the names of these columns: 'age', 'spend', 'action'"),
+    Messy("invisible_labels.csv",
+          said="Column 'action': labels that look the same were merged into 'call', 'email', by removing spaces and "
+               "characters that do not show (45 rows changed)"),
+    Messy("slashes_and_months.csv", "--time when",
+          said="Column 'when': read dates as named months, such as '02/Jan/23' as 2023-01-02"),
+    Messy("months_in_words.csv", "--time when",
+          said="Column 'when': read dates as named months, such as 'Jan 02, 2023' as 2023-01-02"),
+    Messy("utc.csv", "--time when",
+          said="Column 'when': read dates as year first, such as '2023-01-02 10:00:00 UTC' as 2023-01-02 10:00:00"),
+    Messy("web_log.csv", "--time when", said="such as '02/Jan/2023:10:00:00 +0200' as 2023-01-02 08:00:00"),
+    Messy("recorded_after.csv", states=(*STATES, "sales region"),
+          said="Not taken as state: 'Stage', 'revenue', 'IsWon', which may have been recorded after the action; "
+               "--state COL takes a column as state"),
+    Messy("churned.csv", "--reward churned",
+          said="Column 'churned': more of it may be worse; if so, add --lower-is-better"),
+    Messy("sentinel.csv", states=(*STATES, "visits"),
+          said="Column 'visits' holds -999 in 7 rows, far from all other values; if that stands for a missing value"),
+    Messy("codes.csv", "--reward converted", mean=2 - MEAN,
+          said="Column 'converted' holds only 1 and 2, which may be codes of yes and no; --success 1 counts 1 as 1"),
+    Messy("mac.zip", said="Read 'export/log.csv' inside mac.zip"),
+    Messy("gzip_called.csv", said="gzip_called.csv is gzip inside; it was unpacked"),
+    Messy("zstd_called.csv", said="zstd_called.csv is zstd inside; it was unpacked"),
+    Messy("parquet_called.csv", said="parquet_called.csv is Parquet inside; it was read as such"),
+    Messy("empty_header.csv", said="Not taken as state: column 4 (no name in the file); --state COL takes a column"),
+    Messy("equal_columns.csv", said="Two columns are called 'age' and are equal; one of them was kept"),
+    Messy("same_names.csv", said="Two columns are called 'age' and differ; the second is called 'age (2)'"),
+    Messy("import_ids.csv", said="Left out 2 rows of labels below the header (lines 2 to 3)"),
+    Messy("response_row.csv", said="Left out 1 row of labels below the header (line 2)"),
+    Messy("header_again.csv", said="Left out 1 row of labels below the header (line 2)"),
     # answered after one refusal
+    Messy("reward_twice.csv", said="Not taken as state: reward (2) (its name is there twice)",
+          refused="two columns are called 'reward' and differ; the reward may be 'reward (1)' or 'reward (2)'"),
     Messy("open_thousands.csv", states=(*STATES, "fee"), said="Column 'fee': read points between thousands, such as",
           refused="column 'fee' holds numbers such as '1.001', and the point may separate thousands or decimals"),
     Messy("marks_alone.csv", said="Column 'reward': 'X' counts as 1, empty (",
           refused="column 'reward' holds 'X' ("),
     Messy("three_outcomes.csv", said="Column 'reward': 'Good' counts as 1, ",
           refused="column 'reward' holds words, and which of them is a success is not known: "),
-    Messy("converted_at.csv", said="Not taken as state: converted_at (dates)", refused="converted_at.csv has 2 problems:"),
+    Messy("converted_at.csv", said="Not taken as state: 'converted_at', which may have been recorded after", refused="converted_at.csv has 2 problems:"),
     Messy("own_names.csv", states=("Age", "Region", "Spend"), refused="own_names.csv has 2 problems:"),
     Messy("clinic.csv", states=("Patient Age", "Patient Age missing", "Spend"), rows=59,
           mean=float(np.delete(PLAIN["reward"], 11).mean()), said="Column 'Recovered': 'Yes' counts as 1, 'No' as 0",
@@ -427,3 +461,208 @@ def test_what_is_no_table_is_named(file: str, content: bytes, said: str, tmp_pat
     with pytest.raises(podium.PodiumError) as error:
         podium.read_log(tmp_path / file)
     assert str(error.value) == said
+
+
+# --- DuckDB reads what memory reads, or refuses ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [8192, 3])
+def test_duckdb_asks_what_a_point_means_as_memory_does(
+    head: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.data.unconverted.HEAD", head)  # 3: the first rows are whole numbers alone
+    path = in_semicolons(tmp_path, "900", "901", "1.234")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(path, engine="duckdb")
+    assert str(error.value) == (
+        "the engine duckdb reads values as they are, and column 'spend' holds numbers such as '1.234', and the point "
+        "may separate thousands or decimals\n\n"
+        "Hint: use engine='memory' (--engine memory): write --decimal , if '1.234' is 1234, or --decimal . if it is "
+        "1.234."
+    )
+
+
+def test_duckdb_reads_decimal_points_in_a_file_with_semicolons(tmp_path: Path) -> None:
+    log = podium.scan_log(in_semicolons(tmp_path, "900", "1.25"), engine="duckdb")
+    assert (len(log), log.notes) == (4, ())
+
+
+# --- names and rows below the header ---------------------------------------------------------------------------------
+
+
+def test_columns_with_one_name_are_asked_about_where_they_play_a_role(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    assert main(["compare", "reward_twice.csv", *POLICIES]) == 2
+    assert capsys.readouterr().err == (
+        "podium: two columns are called 'reward' and differ; the reward may be 'reward (1)' or 'reward (2)'\n\n"
+        "Hint: This command goes on:\n\n"
+        f"  podium compare reward_twice.csv {shlex.join(POLICIES)} --reward 'reward (1)'\n"
+    )
+    second = podium.read_log("reward_twice.csv", reward="reward (2)")
+    assert second.rewards.tolist() == [1 - r for r in PLAIN["reward"]]
+    assert list(second.state_columns) == list(STATES)
+
+
+def test_a_last_column_without_a_name_gets_one(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,reward,\n1,a,0,7\n2,b,1,8\n1,a,0,7\n")
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["x"]
+    assert log.notes == (
+        "Column 4 has no name; it is called 'column 4'",
+        "Not taken as state: column 4 (no name in the file); --state COL takes a column as state",
+    )
+    assert list(podium.read_log(path, state=["x", "column 4"]).state_columns) == ["x", "column 4"]
+
+
+def test_lines_are_counted_with_the_rows_of_labels(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text((MESSY / "import_ids.csv").read_text() + "30,north,10.5,call,\n")
+    with pytest.raises(podium.PodiumError, match=r"column 'reward' must be a number; row 61 \(line 64\) holds nothing"):
+        podium.read_log(path)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "unknown,not yet asked,call,1",  # a value that fits stands in the row
+        "not known at all,north,not called yet,",  # one column of numbers alone holds a text
+        "31,a long region name,call,0",
+    ],
+)
+def test_rows_of_data_below_the_header_stay(first: str, tmp_path: Path) -> None:
+    rows = "".join(f"{20 + i},north,{'call' if i % 2 else 'email'},{i % 2}\n" for i in range(6))
+    path = tmp_path / "log.csv"
+    path.write_text(f"age,region,action,reward\n{first}\n{rows}")
+    log = podium.read_log(path, text=["age"], drop_missing=True)
+    dropped = [note.fields["dropped"] for note in log.notes if note.code == "dropped rows"]
+    assert len(log) + sum(dropped) == 7
+    assert "further headers" not in [note.code for note in log.notes]
+
+
+def test_actions_that_look_the_same_are_refused_by_duckdb() -> None:
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(MESSY / "invisible_labels.csv", engine="duckdb")
+    assert str(error.value) == (
+        "the engine duckdb reads values as they are, and in memory podium would convert some. Column 'action': labels "
+        "that look the same were merged into 'call', 'email', by removing spaces and characters that do not show (45 "
+        "rows changed)\n\nHint: use engine='memory' (--engine memory), write the values in plain form, or read the "
+        "column as text (--text action)."
+    )
+    assert podium.read_log(MESSY / "invisible_labels.csv", text=["action"]).n_actions == 8
+    names = podium.scan_log(MESSY / "invisible_names.csv", engine="duckdb")
+    assert list(names.state_columns) == list(STATES)
+
+
+def test_actions_that_differ_in_case_stay_apart_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "x,action,reward\n" + "".join(f"{i % 3},{('call', 'Call', 'mail')[i % 3]},{i % 2}\n" for i in range(30))
+    )
+    assert main(["compare", str(path), "--policy", "a=constant:call", "--policy", "b=constant:mail", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["log"]["actions"] == 3
+    assert (
+        "the logged actions 'Call' and 'call' differ only by case or spaces; if they are the same, give them one name."
+        in answer["warnings"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (("a.csv", "b.csv"), "log.zip holds 2 files: 'a.csv', 'b.csv'\n\nHint: unpack it, and name one file."),
+        ((), "log.zip is empty\n\nHint: unpack it, and name one file."),
+        (
+            ("log.docx",),
+            "log.zip holds 'log.docx', and podium reads only CSV and JSON inside a zip file\n\n"
+            "Hint: unpack it, and name the file.",
+        ),
+    ],
+)
+def test_a_zip_file_holds_one_table(members: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        for name in members:
+            archive.writestr(name, "x,action,reward\n1,a,0\n")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(tmp_path / "log.zip")
+    assert str(error.value) == said
+
+
+def test_a_zip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.zip").write_bytes((MESSY / "mac.zip").read_bytes()[:200])
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(tmp_path / "log.zip")
+    assert str(error.value) == "log.zip is not a whole zip file: File is not a zip file\n\nHint: export it again."
+
+
+# --- what may not mean what it seems to ------------------------------------------------------------------------------
+
+
+def test_the_command_for_a_harm_takes_less_for_better(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(MESSY)
+    for asked in (["check", "churned.csv"], ["check", "churned.csv", "--reward", "churned"]):
+        assert main(asked) == 0
+        command = capsys.readouterr().out.rpartition("\n\n  ")[2].strip()
+        assert command.endswith(" --lower-is-better")
+        assert main(shlex.split(command)[1:]) == 0
+        capsys.readouterr()
+
+
+def test_codes_are_read_by_the_option_that_is_named() -> None:
+    log = podium.read_log(MESSY / "codes.csv", reward="converted", success="1")
+    assert log.rewards.tolist() == PLAIN["reward"].tolist()
+    assert log.notes == ("Column 'converted': 1 counts as 1, 2 as 0",)
+
+
+def test_a_column_that_was_recorded_after_the_action_is_state_where_it_is_named() -> None:
+    log = podium.read_log(MESSY / "recorded_after.csv", state=["age", "Stage"])
+    assert list(log.state_columns) == ["age", "Stage"]
+    assert log.notes == ()
+    scanned = podium.scan_log(MESSY / "recorded_after.csv", engine="duckdb")
+    assert list(scanned.state_columns) == [*STATES, "sales region"]
+
+
+def test_outcomes_alone_are_no_state(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("status,action,reward\n" + "".join(f"{'ab'[i % 2]},{'xy'[i % 3 > 1]},{i % 2}\n" for i in range(12)))
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["all rows"]
+    with pytest.raises(podium.PodiumError) as error:
+        podium.scan_log(path, engine="duckdb")
+    assert str(error.value) == (
+        "no column is left for the state. Not taken as state: 'status', which may have been recorded after the action; "
+        "--state COL takes a column as state\n\nHint: name the state (--state COL), or use engine='memory' (--engine "
+        "memory), where all rows count as one."
+    )
+
+
+def test_ids_and_times_of_outcomes_are_no_state_beside_outcomes(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = "".join(f"u{i},{'xy'[i % 3 > 1]},{i % 2},{7 * (i % 2)},2024-01-{1 + i:02}\n" for i in range(24))
+    path.write_text(f"user_id,action,reward,revenue,converted_at\n{rows}")
+    log = podium.read_log(path)
+    assert list(log.state_columns) == ["all rows"]
+    assert log.notes == (
+        "Not taken as state: 'revenue', 'converted_at', which may have been recorded after the action; --state COL "
+        "takes a column as state",
+        "Not taken as state: user_id (ids); --state COL takes a column as state",
+        "No column is state, so all rows count as one state",
+    )
+
+
+def test_time_zones_in_some_rows_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("x,time,action,reward\n1,2024-01-05 10:00:00,a,0\n2,2024-01-06 10:00:00 UTC,b,1\n")
+    with pytest.raises(podium.PodiumError) as error:
+        podium.read_log(path)
+    assert str(error.value) == (
+        "column 'time' must be a number or an ISO 8601 date; row 2 (line 3) holds '2024-01-06 10:00:00 UTC' (1 row)\n\n"
+        "Hint: give every row a number or an ISO 8601 date; without times, the row order is the time order."
+    )

@@ -613,7 +613,7 @@ def failing(states: Any) -> Any:
 
 
 REFUSED = {
-    "unknown name": ("median", "unknown baseline 'median'", f"a baseline is {NAMES}."),
+    "unknown name": ("median", "unknown baseline 'median'", f"did you mean 'mean'? a baseline is {NAMES}."),
     "nothing": (None, "a baseline cannot be None", f"a baseline is {NAMES}."),
     "truth value": (True, "a baseline cannot be True", f"a baseline is {NAMES}."),
     "mapping": ({"x": 1}, "a baseline cannot be {'x': 1}", f"a baseline is {NAMES}."),

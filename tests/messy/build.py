@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -119,7 +120,23 @@ def clinic(when: Sequence[Any]) -> Rows:
 
 TITLED = [["Campaign report 2024"], [], *rows()]
 ROLES = ["Age", "Region", "Spend", "Channel Used", "Answered"]
-POINTED = [f"{x:,}".replace(",", ".") for x in range(1001, 1001 + ROWS)]  # 1.001 for 1001
+QUALTRICS = [
+    [
+        "What is your age?",
+        "Region, please",
+        "How much did you spend?",
+        "How we reached you",
+        "Did you answer (0 or 1)?",
+    ],
+    [
+        '{"ImportId":"QID1"}',
+        '{"ImportId":"QID2"}',
+        '{"ImportId":"QID3"}',
+        '{"ImportId":"action"}',
+        '{"ImportId":"QID4"}',
+    ],
+]
+POINTED = [f"{x:,}".replace(",", ".") for x in range(1001, 1001 + 3 * ROWS, 3)]  # 1.001 for 1001
 TEXTS: dict[str, Callable[[], str]] = {
     "semicolons.csv": lambda: text(rows(), ";"),
     "tabs.txt": lambda: text(rows(), "\t"),
@@ -166,7 +183,7 @@ TEXTS: dict[str, Callable[[], str]] = {
     "sap_minus.csv": lambda: text(rows(spend=[f"{x}-" if i % 9 == 0 else x for i, x in enumerate(german(LOG["spend"]))]), ";"),
     "thousand_points.csv": lambda: text(rows([*NAMES, "fee"], spend=german(LOG["spend"]), fee=POINTED), ";"),
     "abbreviated.csv": lambda: text(rows([*NAMES, "income"], income=[f"${(20 + i) / 10}K" for i in range(ROWS)])),
-    "units.csv": lambda: text(rows([*NAMES, "weight"], weight=[f"{50 + i} kg" for i in range(ROWS)])),
+    "units.csv": lambda: text(rows([*NAMES, "weight"], weight=[f"{50 + 7 * i % 60} kg" for i in range(ROWS)])),
     "lengths.csv": lambda: text(rows([*NAMES, "handled"], handled=[f"00:{i:02}:30" for i in range(ROWS)])),
     "indian.csv": lambda: text(rows([*NAMES, "income"], income=["12,34,567" if i % 2 else "₹4,56,789.50" for i in range(ROWS)])),
     "both_signs.csv": lambda: text(rows(spend=[f"{x:.2f}".replace(".", ",") if i % 2 else f"{x:.2f}" for i, x in enumerate(LOG["spend"])]), ";"),
@@ -187,7 +204,24 @@ TEXTS: dict[str, Callable[[], str]] = {
     "list.json": lambda: json.dumps([dict(zip(NAMES, row, strict=True)) for row in rows()[1:]], indent=1),
     "wrapped.json": lambda: json.dumps({"rows": ROWS, "data": [dict(zip(NAMES, row, strict=True)) for row in rows()[1:]]}),
     "pandas.json": lambda: json.dumps({name: dict(enumerate(cells)) for name, cells in LOG.items()}),
+    "invisible_names.csv": lambda: text(rows(["\ufeffage\u200b", "region ", " spend\u00a0", "\u200baction", "reward"])),
+    "invisible_labels.csv": lambda: text(rows(action=[a + ("\u00a0", " ", "\u200b", "")[i % 4] for i, a in enumerate(LOG["action"])])),
+    "slashes_and_months.csv": lambda: text(rows([*NAMES, "when"], when=days("%d/%b/%y"))),
+    "months_in_words.csv": lambda: text(rows([*NAMES, "when"], when=days("%b %d, %Y"))),
+    "utc.csv": lambda: text(rows([*NAMES, "when"], when=days("%Y-%m-%d 10:00:00 UTC"))),
+    "web_log.csv": lambda: text(rows([*NAMES, "when"], when=days("%d/%b/%Y:10:00:00 +0200"))),
+    "recorded_after.csv": lambda: text(rows([*NAMES, "Stage", "revenue", "IsWon", "sales region"], stage=words("closed", "open"), revenue=[7 * r for r in LOG["reward"]], won=LOG["reward"], sales_region=LOG["region"])),
+    "churned.csv": lambda: text(rows(["age", "region", "spend", "action", "churned"], reward=words("Yes", "No"))),
+    "sentinel.csv": lambda: text(rows([*NAMES, "visits"], visits=[-999 if i % 9 == 0 else i % 7 for i in range(ROWS)])),
+    "codes.csv": lambda: text(rows(["age", "region", "spend", "action", "converted"], reward=[1 if r else 2 for r in LOG["reward"]])),
+    "empty_header.csv": lambda: text([[*row[:3], "" if i == 0 else i % 7, *row[3:]] for i, row in enumerate(rows())]),
+    "equal_columns.csv": lambda: text([[*row[:3], row[0], *row[3:]] for row in rows()]),
+    "same_names.csv": lambda: text([[*row[:3], "age" if i == 0 else i % 7, *row[3:]] for i, row in enumerate(rows())]),
+    "import_ids.csv": lambda: text([NAMES, *QUALTRICS, *rows()[1:]]),
+    "response_row.csv": lambda: text([NAMES, ["Response", "", "Response", "Response", "Response"], *rows(reward=words("Yes", "No"))[1:]]),
+    "header_again.csv": lambda: text([NAMES, *rows()]),
     # what podium asks about once
+    "reward_twice.csv": lambda: text([[*row, "reward" if i == 0 else 1 - int(row[-1])] for i, row in enumerate(rows())]),
     "open_thousands.csv": lambda: text(rows([*NAMES, "fee"], spend=[round(x) for x in LOG["spend"]], fee=POINTED), ";"),
     "marks_alone.csv": lambda: text(rows(reward=words("X", ""))),
     "three_outcomes.csv": lambda: text(rows(reward=["Offered" if i % 11 == 0 else w for i, w in enumerate(words("Good", "Bad"))])),
@@ -220,6 +254,14 @@ def main() -> None:
 
     with pa.output_stream(str(FOLDER / "packed.csv.zst"), compression="zstd") as file:
         file.write(plain)
+    (FOLDER / "zstd_called.csv").write_bytes((FOLDER / "packed.csv.zst").read_bytes())
+    (FOLDER / "gzip_called.csv").write_bytes(gzip.compress(plain, mtime=0))
+    with zipfile.ZipFile(FOLDER / "mac.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (("export/log.csv", plain), ("__MACOSX/export/._log.csv", b"\0\1")):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(LOG), FOLDER / "parquet_called.csv")
     workbook(rows(), "plain.xlsx")
     (FOLDER / "workbook_called.csv").write_bytes((FOLDER / "plain.xlsx").read_bytes())
     workbook(rows(reward=[bool(r) for r in LOG["reward"]]), "truth_values.xlsx")

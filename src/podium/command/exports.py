@@ -15,6 +15,7 @@ from podium.data.columns import Column, is_missing
 from podium.data.errors import PodiumError, count
 from podium.data.exports import guessed
 from podium.data.facts import fact_dict
+from podium.data.guesses import is_harmful
 from podium.data.log import Log
 from podium.data.refusals import Refused, problems_text
 from podium.data.scan import ScannedLog
@@ -221,6 +222,7 @@ def first_look(error: Refused, options: argparse.Namespace) -> FirstLook:
         why = fact.why if role == fact.role and fact.why else WHY_STATE if role == "state" else "by its name or values"
         columns.append((fact.header, ROLE_WORDS.get(role, role), why))
     command = refusal.hint.partition("\n\n  ")[2].replace("podium check", "podium compare", 1)
+    command = aimed(command, next((header for header, role in roles.items() if role == "reward"), None))
     rows = len(next(iter(error.columns.values())))
     problems = [*error.problems]
     return FirstLook(error.file, rows, tuple(columns), tuple(error.notes), tuple(problems), command)
@@ -237,4 +239,12 @@ def look_at_log(log: Any, options: argparse.Namespace) -> FirstLook:
         columns.append((header, role, said))
     argv = [*options.argv, *suggested_policies(log.actions)]
     command = shlex.join(["podium", *edited(argv, {})]).replace("podium check", "podium compare", 1)
+    command = aimed(command, log.names.get("reward"))
     return FirstLook(options.log.rpartition("/")[2], len(log), tuple(columns), tuple(log.notes), (), command)
+
+
+def aimed(command: str, reward: str | None) -> str:
+    """A command that takes less of a harm for better."""
+    if not command or not is_harmful(reward) or "--lower-is-better" in command:
+        return command
+    return f"{command} --lower-is-better"

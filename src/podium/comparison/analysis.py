@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from podium.comparison.state_columns import state_warnings
 from podium.comparison.weights import weight_warnings
 from podium.data.columns import Floats
+from podium.data.copies import copied_rows
 from podium.data.errors import PodiumError, count, listed, show_value
 from podium.data.facts import Fact
 from podium.data.log import Log
@@ -326,7 +327,9 @@ def thin_evidence(log: Log, policies: PolicySet) -> list[Fact]:
 
 def log_warnings(log: Log, of: int = 0) -> tuple[Fact, ...]:
     """What looks wrong with a log, or with a sample of so many rows, before any policy is asked."""
-    return (*log.left_out, *state_warnings(log, of or len(log)), *similar_actions(log.action_space))
+    copies = copied_rows(log)
+    copied = [Fact("copied rows", copies=copies, rows=len(log))] if copies else []
+    return (*log.left_out, *copied, *state_warnings(log, of or len(log)), *similar_actions(log.action_space))
 
 
 def similar_actions(space: Sequence[Any]) -> list[Fact]:

@@ -251,15 +251,6 @@ class ContinuousLog(Own):
             notes.append(Fact("densities known"))
         return made, chosen, notes
 
-    def unseen(self, made: Mapping[str, Policy]) -> tuple[Fact, ...]:
-        """Warnings of policies that choose actions which the log does not cover."""
-        means = {name: mean_weight_lacking(policy.ratios) for name, policy in made.items()}
-        return tuple(
-            Fact("unseen densities, warning", policy=name, mean_weight=mean)
-            for name, mean in means.items()
-            if mean is not None
-        )
-
     # --- answers -------------------------------------------------------------------------------------------------
 
     @checked(seed=SEED)
@@ -281,7 +272,7 @@ class ContinuousLog(Own):
         modelled = isinstance(known, KnownAverages) and any(m.uses_baseline and not m.is_score for m in methods)
         if modelled and any(not m.uses_baseline for m in methods):  # which do not estimate the same
             warnings = (*warnings, Fact("model at chosen actions, warning"))
-        warnings = (*self.unseen(made), *warnings)
+        warnings = (*unseen_warnings(made), *warnings)
         settings = {**estimates.settings, **self.smoothing(kernel, bandwidth), "notes": notes}
         reasons = {method: in_densities(reason) for method, reason in estimates.unavailable.items()}
         return replace(estimates, settings=settings, unavailable=reasons, warnings=warnings)
@@ -335,7 +326,7 @@ class ContinuousLog(Own):
             bandwidth=tuple(self.bandwidths(bandwidth, kernel).tolist()),
         )
         reasons = {method: in_densities(reason) for method, reason in result.unavailable.items()}
-        warnings = (*self.unseen(made), *result.warnings)
+        warnings = (*unseen_warnings(made), *result.warnings)
         result = replace(result, settings=settings, unavailable=reasons, warnings=warnings)
         warn_caller(result.warnings)
         return result
@@ -349,3 +340,13 @@ def in_densities(sentence: str) -> str:
     said = sentence.replace("the probability of each logged action", "the density of each logged action")
     said = said.replace("propensities", "densities")
     return sentence if said == sentence else said
+
+
+def unseen_warnings(made: Mapping[str, Policy]) -> tuple[Fact, ...]:
+    """Warnings of policies that choose actions which the log does not cover."""
+    means = {name: mean_weight_lacking(policy.ratios) for name, policy in made.items()}
+    return tuple(
+        Fact("unseen densities, warning", policy=name, mean_weight=mean)
+        for name, mean in means.items()
+        if mean is not None
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.data.facts import Fact
+from podium.data.headers import TWICE
+from podium.data.tables import Table
 
 ROLES = ("action", "reward", "propensity", "time", "unit")
 BY_NAME = ("propensity", "time")  # roles that a column of that name plays without being asked
@@ -63,3 +66,15 @@ def spelled(name: str, headers: Sequence[str]) -> str | None:
         return None
     same = [header for header in headers if header.strip().lower() == name.strip().lower()]
     return same[0] if len(same) == 1 else None
+
+
+def with_numbered_roles(table: Table, asked: Asked) -> Table:
+    """A table in which a name that two columns have is "name (1)" and "name (2)" where a role is asked by it."""
+    roles = {re.sub(r" \(\d+\)$", "", getattr(asked, role) or "") for role in ROLES}
+    unsure, first = dict(table.unsure), {}
+    for name in table.doubled:
+        if name in roles and f"{name} (1)" not in table.columns:
+            first[name] = f"{name} (1)"
+            unsure[first[name]] = TWICE
+    columns = {first.get(name, name): column for name, column in table.columns.items()}
+    return replace(table, columns=columns, unsure=unsure)

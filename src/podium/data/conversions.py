@@ -25,6 +25,7 @@ from podium.data.columns import (
 )
 from podium.data.errors import BadRows, PodiumError, count, listed, show_value
 from podium.data.facts import Fact
+from podium.data.invisible import same_to_see
 from podium.data.notation import (
     FAILURES,
     GAPS,
@@ -42,6 +43,7 @@ from podium.data.notation import (
     plain_word,
     success_known,
 )
+from podium.data.remarks import remarks
 from podium.data.roles import Roles
 from podium.data.times import parse_time
 
@@ -92,10 +94,13 @@ class Conversion:
         for header, column in self.columns.items():
             if column.dtype == object and header not in {*as_names, *self.roles.some("time")}:
                 self.columns[header] = self.numbers(header, column)
+        if names["action"] not in self.text:
+            self.columns[names["action"]] = self.merged_labels(names["action"])
         for header in (names["reward"], *self.roles.also):
             self.columns[header] = self.outcome(header)
         if "time" in names and names["time"] not in self.text:
             self.columns[names["time"]] = self.moments(names["time"])
+        self.notes += remarks(self.columns, self.columns if self.success is not None else self.written, self.roles)
 
     def numbers(self, header: str, column: Column) -> Column:
         """A column with its texts as the numbers they stand for; as it is where one of them is none."""
@@ -121,6 +126,20 @@ class Conversion:
             Fact("numbers as written", column=header, words=found.words, example=repr(example), number=number)
         )
         return as_numbers(column, found.numbers)
+
+    def merged_labels(self, header: str) -> Column:
+        """The actions, of which those that look the same are one."""
+        column = self.columns[header]
+        if column.dtype != object:
+            return column
+        looks = same_to_see(text for text in distinct_texts(column) if not is_gap(text, NAME_GAPS))
+        if not looks:
+            return column
+        cells = [looks.get(x, x) if isinstance(x, str) else x for x in column.tolist()]
+        changed = sum(x is not y and x != y for x, y in zip(cells, column.tolist(), strict=True))
+        labels = listed(dict.fromkeys(looks.values()))
+        self.notes.append(Fact("labels merged", column=header, labels=labels, rows=count(changed, "row")))
+        return boxed(cells)
 
     def open_points(self, header: str, column: Column) -> Column:
         """A column of numbers such as 1.234, which are 1234 where the comma is the decimal sign."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from podium.data.arguments import checked, choice, flag, label, optional, texts
 from podium.data.arguments import path as at_path
 from podium.data.arguments import text as named
 from podium.data.arrays import odd_values, refuse_odd
-from podium.data.asked import ROLES, Asked, spelled_roles
+from podium.data.asked import ROLES, Asked, spelled_roles, with_numbered_roles
 from podium.data.coded import space
 from podium.data.columns import Codes, Column, is_missing, labels_column, numbers_column
 from podium.data.conversions import MISSING, OUTCOME_HINT, REWARD_HINT, Conversion, Problem, settled
 from podium.data.eligible import RULES
-from podium.data.errors import BadRows, PodiumError, count
+from podium.data.errors import BadRows, PodiumError, count, listed
 from podium.data.facts import Fact
 from podium.data.guesses import Facts, group, guess, look, offers_in
 from podium.data.log import TEXT_HINT, Log
@@ -32,7 +33,7 @@ from podium.data.refusals import Refused, merged
 from podium.data.roles import ROLE_RULES, Roles, assign_roles, available
 from podium.data.tables import Table, open_table
 from podium.data.times import times_column
-from podium.data.unlikely_states import LISTED, odd_state
+from podium.data.unlikely_states import LISTED, is_recorded_after, odd_state
 
 __all__ = ["Refused", "prepared_log", "read_columns", "read_log"]
 ALL_ROWS = "all rows"  # the state of a log that has no column for it
@@ -108,6 +109,7 @@ def read_log(
 
 def prepared_log(table: Table, asked: Asked, actions: Sequence[Any] = ()) -> Log:
     """The log in a table, or one refusal with all of its problems."""
+    table = with_numbered_roles(table, asked)
     asked, spelled = spelled_roles(asked, table.columns)
     table = replace(table, notes=(*table.notes, *spelled))
     ready = prepare(table, asked)
@@ -138,7 +140,7 @@ def prepare(table: Table, asked: Asked) -> Ready:
         work.refuse_gaps()
     if work.problems:
         raise Refused.of(table, [*work.problems, *more_problems(work)], asked.arguments(), work.notes)
-    return finish(asked, work)
+    return finish(asked, work, table.unsure)
 
 
 def conversion(table: Table, asked: Asked) -> Conversion:
@@ -152,10 +154,10 @@ def conversion(table: Table, asked: Asked) -> Conversion:
     )  # fmt: skip
 
 
-def finish(asked: Asked, work: Conversion) -> Ready:
+def finish(asked: Asked, work: Conversion, unsure: Mapping[str, str]) -> Ready:
     """Rows without what a log needs left out, columns that are no state set aside, and gaps in states filled."""
     rows = drop_rows(work, asked.drop_missing)
-    roles = without_prose(without_odd_states(work.columns, work.roles, asked.text, work.notes), work.columns)
+    roles = without_prose(without_odd_states(work.columns, work.roles, asked.text, work.notes, unsure), work.columns)
     try:
         refuse_ragged({header: work.columns[header] for header in roles.states})
     except BadRows as error:
@@ -214,16 +216,26 @@ def drop_rows(work: Conversion, drop: bool) -> Codes | None:
     return rows
 
 
-def without_odd_states(columns: Mapping[str, Column], roles: Roles, text: Sequence[str], notes: list[Fact]) -> Roles:
-    """Roles in which columns of ids and dates are not state, unless they were named or nothing else is."""
+def without_odd_states(
+    columns: Mapping[str, Column],
+    roles: Roles,
+    text: Sequence[str],
+    notes: list[Fact],
+    unsure: Mapping[str, str] = MappingProxyType({}),
+) -> Roles:
+    """Roles in which columns of ids and dates, and unsure ones, are not state, unless named or nothing else is."""
     if not roles.guessed:
         return roles
-    odd = {header: odd_state(header, columns[header]) for header in roles.states if header not in text}
+    late = [header for header in roles.states if is_recorded_after(header)]
+    if late:
+        notes.append(Fact("recorded after", columns=listed(late)))
+        roles = with_states(roles, [header for header in roles.states if header not in late])
+    odd = {h: unsure.get(h) or odd_state(h, columns[h]) for h in roles.states if h not in text}
     left = {header: why for header, why in odd.items() if why is not None}
     if not left:
         return roles
     said = ", ".join(f"{header} ({why})" for header, why in left.items())
-    if len(left) == len(roles.states):
+    if len(left) == len(roles.states) and not late:
         notes.append(Fact("odd states alone", columns=said))
         return roles
     notes.append(Fact("not taken as state", columns=said))
@@ -335,7 +347,11 @@ def refuse_without_roles(table: Table, asked: Asked, missing: Sequence[str]) -> 
         taken = [p.settings[r] for p in problems for r in p.settings]
         found = next((h for h in [*near, *known.get(role, ())] if h not in taken), None)
         why = "" if found is None else f"; {found!r} may be meant"
-        error = PodiumError(f"the log has no column {name!r} for the {role}{why}", hint=hint)
+        said = f"the log has no column {name!r} for the {role}{why}"
+        if f"{name} (1)" in table.unsure:
+            said = f"two columns are called {name!r} and differ; the {role} may be '{name} (1)' or '{name} (2)'"
+            found = f"{name} (1)"
+        error = PodiumError(said, hint=hint)
         problems.append(Problem(error, {} if found is None else {role: found}))
     settings, notes = merged([p.settings for p in problems]), list(table.notes)
     if all(p.settings for p in problems):
@@ -377,5 +393,6 @@ def surveyed(table: Table, text: Sequence[str] = ()) -> list[Facts]:
     facts = []
     for header, column in table.columns.items():
         read = work.numbers(header, column) if column.dtype == object and header not in text else column
-        facts.append(look(header, read))
+        seen = look(header, read)
+        facts.append(replace(seen, odd=table.unsure[header]) if header in table.unsure else seen)
     return facts

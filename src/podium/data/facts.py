@@ -197,6 +197,8 @@ SENTENCES: dict[str, str] = {
     "drift, pairs": "the difference of policies changed over time ({what}: {early} in the first half of the rows, "
     "{late} in the second; chance: {p_value:.1g}), so the answer may not hold from now on. Compare recent rows alone "
     "with --since TIME.",
+    "copied rows": "{copies:,} of the {rows:,} rows repeat another one in state, action and reward. If the log holds "
+    "rows twice, remove the copies: as independent rows they make every answer look surer than it is.",
     "similar actions": "the logged actions {one} and {other} differ only by case or spaces; if they are the same, give "
     "them one name.",
     "mean weight": "the importance weights of policy {policy!r} average {mean:.3g}, not 1 ({errors:.1f} standard "
@@ -246,11 +248,21 @@ SENTENCES: dict[str, str] = {
     "plan needs policies": "What to log more of cannot be said: some policies are known only at the logged actions.",
     # of how a file was read
     "encoding": "{file} is {encoding}, not UTF-8; it was read as such",
+    "packed": "{file} is {packing} inside; it was unpacked",
+    "file inside": "Read {member!r} inside {file}",
+    "another format": "{file} is {format} inside; it was read as such",
     "sheet": "Read the sheet {sheet!r}; --sheet names another of {others}",
     "title": "Skipped {lines} above the header, which is on line {header}",
     "nameless columns": "Left out {columns} without a name",
     "total row": "Left out the last row (line {line}), which holds totals",
     "nameless index": "Left out the first column, which has no name and numbers the rows",
+    "invisible in names": "Removed characters that do not show from the names of these columns: {columns}",
+    "labels merged": "Column {column!r}: labels that look the same were merged into {labels}, by removing spaces and "
+    "characters that do not show ({rows} changed)",
+    "column without a name": "Column {place} has no name; it is called {column!r}",
+    "column twice": "Two columns are called {column!r} and are equal; one of them was kept",
+    "name twice": "Two columns are called {column!r} and differ; the second is called {called!r}",
+    "further headers": "Left out {rows} of labels below the header ({lines})",
     "role by its name": "Column {column!r} is the {role}",
     "foot": "Left out {rows} below the table, from line {line} on: {note}",
     "numbers as written": "Column {column!r}: read {words}, such as {example} as {number:.10g}",
@@ -264,6 +276,13 @@ SENTENCES: dict[str, str] = {
     "since": "Used only the {rows} of {of:,} from {time} on (column {column!r})",
     "dropped rows": "Left out {rows} of {of:,} (--drop-missing): {why}",
     "not taken as state": "Not taken as state: {columns}; --state COL takes a column as state",
+    "recorded after": "Not taken as state: {columns}, which may have been recorded after the action; --state COL takes "
+    "a column as state",
+    "harmful outcome": "Column {column!r}: more of it may be worse; if so, add --lower-is-better",
+    "codes of yes and no": "Column {column!r} holds only 1 and 2, which may be codes of yes and no; --success 1 counts "
+    "1 as 1 and 2 as 0",
+    "sentinel": "Column {column!r} holds {value:g} in {rows}, far from all other values; if that stands for a missing "
+    "value, empty these cells",
     "odd states alone": "The state is only {columns}, which may say little; --state COL takes other columns as state",
     "no state": "No column is state, so all rows count as one state",
     # of policies

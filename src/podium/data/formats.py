@@ -14,7 +14,8 @@ from typing import Any
 from podium.data.errors import PodiumError, count, listed, needs
 from podium.data.facts import Fact
 
-PACKED = {".gz": "gzip", ".zst": "zstd"}
+PACKED = {".gz": "gzip", ".zst": "zstd", ".zip": "zip"}
+MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"PAR1": "Parquet"}  # first bytes
 BOOKS = (".xlsx", ".xlsm", ".ods")
 CHUNK = 1 << 20
 MOST = 2 << 30  # bytes that a file may unpack to
@@ -29,8 +30,10 @@ MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def ending_of(path: Path) -> str:
-    """The ending that says what a file holds: that before .gz or .zst."""
+    """The ending that says what a file holds: that before .gz or .zst, or that of the file inside a .zip."""
     name = path.name.lower()
+    if path.suffix.lower() == ".zip":
+        return Path(zip_member(path).lower()).suffix
     for packed in PACKED:
         name = name.removesuffix(packed)
     return Path(name).suffix
@@ -38,6 +41,45 @@ def ending_of(path: Path) -> str:
 
 def is_packed(path: Path) -> bool:
     return path.suffix.lower() in PACKED
+
+
+def content_of(path: Path) -> str | None:
+    """What a file is by its first bytes, whatever it is called: gzip, zstd, zip, Parquet, or None of these."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError:
+        return None
+    return next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
+
+
+def packing_of(path: Path) -> str | None:
+    """How a file is compressed: as its ending says, else by its first bytes."""
+    named = PACKED.get(path.suffix.lower())
+    found = named or content_of(path)
+    return found if found in PACKED.values() else None
+
+
+def packing_notes(path: Path) -> list[Fact]:
+    """What is said of a file in a .zip, and of one that is compressed and not called so."""
+    packing = packing_of(path)
+    if packing == "zip":
+        return [Fact("file inside", member=zip_member(path), file=path.name)]
+    return [] if packing is None or is_packed(path) else [Fact("packed", file=path.name, packing=packing)]
+
+
+def zip_member(path: Path) -> str:
+    """The name of the only file in a .zip; what macOS adds does not count."""
+    try:
+        with zipfile.ZipFile(path) as parts:
+            names = [name for name in parts.namelist() if not name.endswith("/")]
+    except (OSError, zipfile.BadZipFile) as error:
+        raise PodiumError(f"{path.name} is not a whole zip file: {error}", hint=AGAIN) from error
+    own = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
+    if len(own) != 1:
+        held = f"holds {count(len(own), 'file')}: {listed(own)}" if own else "is empty"
+        raise PodiumError(f"{path.name} {held}", hint="unpack it, and name one file.")
+    return own[0]
 
 
 def is_book(path: Path) -> bool:
@@ -89,10 +131,12 @@ def unpack(path: Path, most: int = MOST) -> bytes:
                 parts.append(part)
     except PodiumError:
         raise
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise PodiumError(f"{path.name} is not a whole gzip file: {error}", hint=AGAIN) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise PodiumError(f"{path.name} is not a whole {packing_of(path)} file: {error}", hint=AGAIN) from error
+    except (RuntimeError, NotImplementedError) as error:  # of zipfile
+        raise PodiumError(f"{path.name} cannot be unpacked: {error}", hint="unpack it, and name one file.") from error
     except OSError as error:
-        if path.suffix.lower() == ".zst" and error.errno is None:
+        if packing_of(path) == "zstd" and error.errno is None:
             reason = str(error).strip().split("\n")[0]
             raise PodiumError(f"{path.name} is not a whole zstd file: {reason}", hint=AGAIN) from error
         raise PodiumError(f"{path.name} cannot be read: {error.strerror}", hint="check who may read it.") from error
@@ -101,10 +145,12 @@ def unpack(path: Path, most: int = MOST) -> bytes:
 
 def opened(path: Path) -> Any:
     """A file to read the unpacked bytes from."""
-    ending = path.suffix.lower()
-    if ending == ".gz":
+    packing = packing_of(path)
+    if packing == "gzip":
         return gzip.open(path, "rb")
-    if ending == ".zst":
+    if packing == "zip":
+        return zipfile.ZipFile(path).open(zip_member(path))
+    if packing == "zstd":
         with needs("pyarrow", "parquet", "reading .zst files"):
             import pyarrow as pa
         return pa.input_stream(str(path), compression="zstd")

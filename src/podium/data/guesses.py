@@ -14,7 +14,17 @@ from podium.data.columns import Column, is_missing
 from podium.data.nested import GROUPED, lists_among
 from podium.data.notation import FAILURES, GAPS, SUCCESSES, plain_word
 from podium.data.prose import prose_length
-from podium.data.unlikely_states import FEW_ROWS, IDS, LISTED, MANY_IDS, TIMES, odd_state, plain_name
+from podium.data.unlikely_states import (
+    FEW_ROWS,
+    IDS,
+    LISTED,
+    MANY_IDS,
+    RECORDED_AFTER,
+    TIMES,
+    is_recorded_after,
+    odd_state,
+    plain_name,
+)
 from podium.outputs.display import printable
 
 SHOWN = 60  # characters of a cell
@@ -43,6 +53,12 @@ NAMES = {
 WEAK = ("cost", "loss", "sale", "sales", "result", "rating", "revenue", "amount", "umsatz")
 DOSES = ("dose", "dosage", "price", "amount", "discount", "bid", "action", "treatment")  # actions that are numbers
 COSTS = ("cost", "loss")
+HARMS = {"readmitted", "readmission", "churned", "churn", "reopened", "complaint", "complaints", "complained", "refund",
+         "refunded", "noshow", "died", "death", "mortality", "default", "defaulted", "relapse", "relapsed",
+         "unsubscribed"}  # fmt: skip
+BINARY = {"outcome", "success", "converted", "clicked", "purchased", "bought", "recovered", "responded", "won", "paid",
+          "retained", "answered", *HARMS}  # fmt: skip
+HELD = ("ids", "dates", LISTED)  # what columns that are no state hold
 
 
 @dataclass(frozen=True)
@@ -219,7 +235,9 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
     for f in list(free.values()):
         if f.kind == "list":
             continue
-        if f.odd == "dates":
+        if is_recorded_after(f.header):
+            give(f.header, "ignore", f"{RECORDED_AFTER}: no state unless you name it")
+        elif f.odd == "dates":
             give(f.header, "ignore", "it holds dates: no state unless you name it")
         elif f.prose:
             give(f.header, "ignore", "long texts: hardly two rows share one; their embedding can be state")
@@ -240,7 +258,8 @@ def guess(facts: Sequence[Facts]) -> list[Facts]:
         elif plain_name(f.header) in IDS and f.distinct == f.rows > 1:
             give(f.header, "ignore", "a different value in every row: an id says nothing of the state")
         elif f.odd:
-            give(f.header, "ignore", f"it holds {f.odd}: no state unless you name it")
+            why = f"it holds {f.odd}" if f.odd in HELD else f.odd
+            give(f.header, "ignore", f"{why}: no state unless you name it")
         elif f.missing == f.rows:
             give(f.header, "ignore", "it is empty")
     return [replace(f, role=found[f.header][0], why=found[f.header][1]) if f.header in found else f for f in facts]
@@ -340,6 +359,17 @@ def short_name(header: str) -> str:
 def is_cost(header: str | None) -> bool:
     """Whether a reward's name says that less is better."""
     return header is not None and any(word in plain_name(header).split() for word in COSTS)
+
+
+def is_harmful(header: str | None) -> bool:
+    """Whether a reward's name says that it is a harm: readmitted, no-show."""
+    name = plain_name(header or "").rstrip("?! ")
+    return bool({*name.split()} & HARMS) or "no show" in name
+
+
+def says_yes_or_no(header: str) -> bool:
+    """Whether a reward's name is a question that yes or no answers: converted, primary outcome."""
+    return bool({*plain_name(header).rstrip("?! ").split()} & BINARY)
 
 
 def offers_in(columns: Mapping[str, Column], action: str) -> dict[str, str]:

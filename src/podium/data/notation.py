@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -62,11 +62,13 @@ FAILURES = frozenset(
 ORDERS = ("year first", "named months", "day first", "month first")
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 CLOCK = re.compile(
-    r"(?P<date>.+?)(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d\d)(?::(?P<s>\d\d)(?:\.(?P<f>\d{1,6}))?)?"
+    r"(?P<date>.+?)(?:(?:[ T,]+|:)(?P<h>\d{1,2}):(?P<m>\d\d)(?::(?P<s>\d\d)(?:\.(?P<f>\d{1,6}))?)?"
     r"[ ]?(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )
+ZONE = re.compile(r"(?<=[\dMm.]) ?(?:UTC|GMT|Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d))$")  # after a time
+WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? ")
 NUMERIC_DATE = re.compile(r"(\d{1,4})([/.\-])(\d{1,2})\2(\d{1,4})")
-NAMED_DATE = re.compile(r"(\d{1,2})[ .\-]+([A-Za-z]{3,9})\.?[ ,\-]+(\d{2,4})|([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})")
+NAMED_DATE = re.compile(r"(\d{1,2})[ .\-/]+([A-Za-z]{3,9})\.?[ ,\-/]+(\d{2,4})|([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})")
 
 
 def is_gap(cell: Any, gaps: Collection[str] = GAPS) -> bool:
@@ -286,7 +288,9 @@ def looks_like_date(cell: Any) -> bool:
 
 def readings(text: str) -> dict[str, datetime]:
     """The moments that a text can stand for, by the order of day and month."""
-    match = CLOCK.fullmatch(text.strip())
+    text = WEEKDAY.sub("", text.strip(), count=1)
+    zone = zone_of(text)
+    match = CLOCK.fullmatch(text[: zone.start()] if zone else text)
     if match is None:
         return {}
     found: dict[str, tuple[int, int, int]] = {}
@@ -305,7 +309,24 @@ def readings(text: str) -> dict[str, datetime]:
         if month[:3].lower() in MONTHS:
             year = int(year_text) if len(year_text) == 4 else 2000 + int(year_text) - 100 * (int(year_text) >= 69)
             found["named months"] = (year, MONTHS.index(month[:3].lower()) + 1, int(day))
-    return {order: moment for order, date in found.items() if (moment := at_clock(date, match)) is not None}
+    ahead = zone_ahead(zone)
+    moments = {order: moment for order, date in found.items() if (moment := at_clock(date, match)) is not None}
+    if not ahead:
+        return moments
+    return {order: moment - ahead for order, moment in moments.items() if 1 < moment.year < 9999}
+
+
+def zone_of(text: str) -> re.Match[str] | None:
+    """The time zone at the end of a moment; that of a date alone, 05-01-2024, is none."""
+    return ZONE.search(text) if text.count(":") > 0 else None
+
+
+def zone_ahead(zone: re.Match[str] | None) -> timedelta:
+    """How far a time zone is ahead of UTC."""
+    if zone is None or not zone["sign"]:
+        return timedelta(0)
+    ahead = timedelta(hours=int(zone["hours"]), minutes=int(zone["minutes"]))
+    return ahead if zone["sign"] == "+" else -ahead
 
 
 def at_clock(date: tuple[int, int, int], match: re.Match[str]) -> datetime | None:
@@ -326,7 +347,7 @@ def dates_written(cells: Sequence[str]) -> Dates | None:
     """
     found = {text: readings(text) for text in dict.fromkeys(cells)}
     orders = [o for o in ORDERS if all(o in r for r in found.values())]
-    if not orders or not found:
+    if not orders or not found or len({zone_of(text.strip()) is None for text in found}) > 1:
         return None
     if len(orders) > 1 and any(found[text]["day first"] != found[text]["month first"] for text in found):
         sorted_by = [order for order in orders if len(found) > 3 and in_order([found[t][order] for t in cells])]

@@ -19,6 +19,7 @@ from podium.data.arrays import arrow_column, arrow_texts, odd_kind, shared_texts
 from podium.data.columns import EXACT, Column, match_label, repeated, to_array
 from podium.data.errors import PodiumError, count, needs
 from podium.data.files import note_input
+from podium.data.invisible import visible
 from podium.data.json_rows import json_lines_of
 from podium.data.nested import spread_table
 from podium.data.paths import Watch, check_local, exists, missing_file
@@ -175,7 +176,7 @@ def parse_csv(
     if not rows:
         raise PodiumError(f"{path.name} is empty", hint=ROWS_HINT)
     header, *body = rows
-    header = [h.strip() for h in header]
+    header = [visible(h) for h in header]
     check_header(header, path)
     if not body:
         raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
@@ -226,7 +227,7 @@ def read_csv_header(path: Path) -> list[str]:
     start = start_of(path)
     lines = csv.reader(io.StringIO(start, newline=""), delimiter=separator_of(start, path), strict=True)
     try:
-        header = [h.strip() for h in next((row for row in lines if not is_blank(row)), [])]
+        header = [visible(h) for h in next((row for row in lines if not is_blank(row)), [])]
     except csv.Error as error:
         raise PodiumError(f"{path.name}: the header cannot be read: {error}", hint=quote_hint(error)) from error
     if not header:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -18,15 +18,30 @@ from podium.data.facts import Fact
 from podium.data.formats import (
     BOOKS,
     MOST,
+    content_of,
     ending_of,
     holds_book,
     is_book,
-    is_packed,
+    packing_notes,
+    packing_of,
     read_sheet,
     refuse_old_books,
     text_in_other_encoding,
     unpack,
+    zip_member,
 )
+from podium.data.headers import (
+    HIGHEST,
+    Header,
+    filled,
+    find_header,
+    further_headers,
+    invisible_note,
+    is_label,
+    is_number,
+    settled_names,
+)
+from podium.data.invisible import visible
 from podium.data.json_rows import has_a_row_per_line
 from podium.data.notation import has_open_points, is_gap, may_be_thousands, numbers_written
 from podium.data.read import (
@@ -34,7 +49,6 @@ from podium.data.read import (
     PARQUET_ENDINGS,
     SEPARATORS,
     TEXT_ENDINGS,
-    check_header,
     check_text,
     decode,
     is_blank,
@@ -43,13 +57,13 @@ from podium.data.read import (
     read_bytes,
     read_columns,
     read_json_lines,
+    read_parquet,
     refuse_zero_bytes,
     separator_of,
     type_cells,
 )
 
 MOST_FEET = 5  # rows of notes below a table
-HIGHEST = 10  # lines above a header
 TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt")  # what a row of totals says
 READ = (*TEXT_ENDINGS, *JSON_ENDINGS, *PARQUET_ENDINGS, *BOOKS)
 
@@ -63,6 +77,8 @@ class Table:
     notes : what was done to read the file
     line : the line of the file (the row of the sheet) on which a row stands, counted from 1; 0 where there is none
     semicolons : whether semicolons separate the cells
+    unsure : columns that are no state unless they are named, and why
+    doubled : names that several columns have; the second is called "name (2)"
     """
 
     file: str
@@ -70,6 +86,8 @@ class Table:
     notes: tuple[Fact, ...]
     line: Callable[[int], int]
     semicolons: bool = False
+    unsure: Mapping[str, str] = field(default_factory=dict)
+    doubled: tuple[str, ...] = ()
 
 
 def open_table(path: str | Path, text: Collection[str] = (), sheet: str | None = None, most: int = MOST) -> Table:
@@ -83,20 +101,37 @@ def open_table(path: str | Path, text: Collection[str] = (), sheet: str | None =
         return headed_table(path, rows, range(1, len(rows) + 1), text, notes)
     if sheet is not None:
         raise PodiumError(f"{path.name} has no sheets", hint=f"leave --sheet out; {', '.join(BOOKS)} have sheets.")
-    if ending in TEXT_ENDINGS or (ending in JSON_ENDINGS and is_packed(path)):
+    if ending in (*TEXT_ENDINGS, *JSON_ENDINGS) and content_of(path) == "Parquet":
+        said = Fact("another format", file=path.name, format="Parquet")
+        return Table(path.name, read_parquet_table(path, text), (said,), partial(line_in_file, path))
+    if ending in TEXT_ENDINGS or (ending in JSON_ENDINGS and packing_of(path)):
         content, notes = text_of(path, most)
+        notes = [*packing_notes(path), *notes]
         if ending in JSON_ENDINGS:
             columns = read_json_lines(path, content)
             refuse_zero_bytes(columns)
             return Table(path.name, columns, tuple(notes), partial(line_in_file, path))
         return csv_table(path, content, text, notes)
+    if path.suffix.lower() == ".zip":
+        raise PodiumError(
+            f"{path.name} holds {zip_member(path)!r}, and podium reads only CSV and JSON inside a zip file",
+            hint="unpack it, and name the file.",
+        )
     line = partial(line_in_file, path)
     return Table(path.name, read_columns(path, text), (), line)
 
 
+def read_parquet_table(path: Path, text: Collection[str]) -> dict[str, Column]:
+    """The columns of a Parquet file that is called otherwise."""
+    columns = read_parquet(path, text)
+    refuse_zero_bytes(columns)
+    check_text(path.name, text, columns)
+    return columns
+
+
 def text_of(path: Path, most: int = MOST) -> tuple[str, list[Fact]]:
     """The text of a file, and in which encoding it was where that is not UTF-8."""
-    raw = unpack(path, most) if is_packed(path) else read_bytes(path)
+    raw = unpack(path, most) if packing_of(path) else read_bytes(path)
     try:
         return decode(raw, path), []
     except PodiumError:
@@ -117,7 +152,7 @@ def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]
         columns = parse_csv(content, path, text, partial(export_cells, separator_of(content, path) == ";"))
     except PodiumError as error:
         refused = error
-    if len(columns) < 2 or ends_in_total(content) or ends_in_foot(content):
+    if len(columns) < 2 or ends_in_total(content) or ends_in_foot(content) or begins_with_labels(columns):
         for separator in SEPARATORS if len(columns) < 2 else separator_of(content, path):
             lines, rows, feet = without_feet(*split_rows(content, separator))
             if (found := find_header(rows)) is not None:
@@ -128,7 +163,20 @@ def csv_table(path: Path, content: str, text: Collection[str], notes: list[Fact]
     refuse_zero_bytes(columns)
     check_text(path.name, text, columns)
     separator = separator_of(content, path)
+    notes = [*notes, *invisible_note(header_cells(content, separator))]
     return Table(path.name, columns, tuple(notes), partial(line_in_file, path), separator == ";")
+
+
+def begins_with_labels(columns: Mapping[str, Column]) -> bool:
+    """Whether the first row of a table may hold labels of its columns, or their names again."""
+    first = {header: column[0] for header, column in columns.items() if column.dtype == object}
+    return sum(isinstance(cell, str) and (is_label(cell) or visible(cell) == h) for h, cell in first.items()) > 1
+
+
+def header_cells(content: str, separator: str) -> list[str]:
+    """The names in the header of a CSV text as they are written."""
+    rows = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
+    return next((row for row in rows if not is_blank(row)), [])
 
 
 def headed_table(
@@ -142,38 +190,10 @@ def headed_table(
     notes = [*notes, *foot_note(feet)]
     found = find_header(body)
     if found is None:
-        found = Header(0, [h.strip() for h in body[0]], 0)
+        found = Header(0, [visible(h) for h in body[0]], 0)
         if len(body) == 1:
             raise PodiumError(f"{path.name} has a header and no rows", hint="write at least one row below the header.")
     return table_below(path, found, body, places, text, notes, False)
-
-
-@dataclass(frozen=True)
-class Header:
-    """Where the header of a table stands among its rows, and the names in it."""
-
-    place: int
-    names: list[str]
-    nameless: int  # empty columns at the end
-
-
-def find_header(rows: Sequence[Sequence[str]]) -> Header | None:
-    """The first row such that all rows below fit it and all above are titles."""
-    for place, row in enumerate(rows[:HIGHEST]):
-        names = trimmed(row)
-        body = rows[place + 1 :]
-        if len(names) < 2 or not body:
-            continue
-        if any(len(r) < len(names) or any(c.strip() for c in r[len(names) :]) for r in body):
-            continue
-        blank = [i for i, name in enumerate(names) if not name and any(r[i].strip() for r in body)]
-        if blank not in ([], [0]) or (blank and not is_index([r[0] for r in body])):
-            continue
-        above = rows[:place]
-        if above and (any(is_number(n) for n in names) or any(len(filled(r)) >= len(filled(names)) for r in above)):
-            continue
-        return Header(place, names, max(len(r) for r in (row, *body)) - len(names))
-    return None
 
 
 def table_below(
@@ -189,22 +209,28 @@ def table_below(
     said = list(notes)
     if header.place:
         said.append(Fact("title", lines=count(header.place, "line"), header=lines[header.place]))
-    empty = header.nameless + sum(not name for name in header.names[1:])
-    if empty:
-        said.append(Fact("nameless columns", columns=count(empty, "empty column")))
     body = rows[header.place + 1 :]
     if len(body) > 1 and is_total(body[-1]) and not any(map(is_total, body[:-1])):
         said.append(Fact("total row", line=lines[-1]))
         body = body[:-1]
-    if header.names[0] == "" and any(row[0].strip() for row in body):
-        said.append(Fact("nameless index"))
-    names = {j: name for j, name in enumerate(header.names) if name}
-    check_header(list(names.values()), path)
-    check_text(path.name, text, names.values())
-    refuse_zero_bytes(names.values())
-    columns = {name: export_cells(semicolons, [row[j] for row in body], name in text) for j, name in names.items()}
-    places = list(lines[header.place + 1 :])
-    return Table(path.name, columns, tuple(said), lambda row: places[row - 1], semicolons)
+    further = further_headers(header.names, body)
+    places = list(lines[header.place + 1 + further :])
+    if further:
+        body = body[further:]
+        first = lines[header.place + 1]
+        which = f"line {first}" if further == 1 else f"lines {first} to {lines[header.place + further]}"
+        said.append(Fact("further headers", rows=count(further, "row"), lines=which))
+    names = settled_names(header, body)
+    said += [*invisible_note(rows[header.place]), *names.notes]
+    check_text(path.name, text, names.of.values())
+    refuse_zero_bytes(names.of.values())
+    columns = {name: export_cells(semicolons, [row[j] for row in body], name in text) for j, name in names.of.items()}
+    line = partial(line_among, places)
+    return Table(path.name, columns, tuple(said), line, semicolons, names.unsure, names.doubled)
+
+
+def line_among(places: Sequence[int], row: int) -> int:
+    return places[row - 1]
 
 
 def export_cells(semicolons: bool, cells: Sequence[str], as_text: bool) -> Column:
@@ -217,23 +243,6 @@ def export_cells(semicolons: bool, cells: Sequence[str], as_text: bool) -> Colum
     kept = np.empty(len(cells), dtype=object)
     kept[:] = [cell.strip() or None for cell in cells]
     return kept
-
-
-def trimmed(row: Sequence[str]) -> list[str]:
-    """Cells without the empty ones at the end."""
-    names = [cell.strip() for cell in row]
-    while names and not names[-1]:
-        names.pop()
-    return names
-
-
-def filled(row: Sequence[str]) -> list[str]:
-    return [cell for cell in row if cell.strip()]
-
-
-def is_index(cells: Sequence[str]) -> bool:
-    """Whether cells are whole numbers that differ in every row, as those of a frame's index are."""
-    return all(cell.strip().isdigit() for cell in cells) and len({*cells}) == len(cells)
 
 
 def foot_note(feet: Sequence[tuple[int, str]]) -> list[Fact]:
@@ -288,14 +297,6 @@ def without_feet(
         line, row = kept.pop()
         feet.insert(0, (line, filled(row)[0].strip()))
     return [line for line, _ in kept], [row for _, row in kept], feet
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def split_rows(content: str, separator: str) -> tuple[list[int], list[list[str]]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,13 @@ IDS = ("id", "row", "index", "row id", "event id", "uuid", "request id", "sessio
 OFFERS = ("eligible", "available", "allowed", "possible", "candidates", "slate", "offered", "shown", "options",
           "choices", "arms", "actions", "action set", "eligible actions", "available actions",
           "candidate actions")  # fmt: skip
+AFTER = ("reward", "outcome", "outcomes", "result", "status", "stage", "deal stage", "order status", "payment status",
+         "financial status", "final status", "lead status", "ticket status", "resolution", "disposition", "click",
+         "clicked", "conversion", "conversions", "converted", "revenue", "profit", "success", "responded", "recovered",
+         "purchased", "bought", "won", "won lost", "closed won", "retained", "churned", "readmitted", "readmission",
+         "refunded", "refund amount", "amount refunded", "reopened", "resolved", "unsubscribed", "erfolg", "ergebnis",
+         "gekauft", "résultat", "converti", "resultado")  # fmt: skip
+RECORDED_AFTER = "may have been recorded after the action"
 LISTED = "lists of actions, which --eligible reads"
 HEAD = 8192  # rows by which a column is known to hold ids or dates, on every engine
 EXCEL_DAYS = (20_000, 80_000)  # dates from 1954 to 2119 as Excel counts days
@@ -29,7 +35,7 @@ EPOCHS = (8, 11, 14, 17)  # seconds, milliseconds, microseconds and nanoseconds 
 FEW_ROWS, MANY_IDS, SOME = 5, 20, 200
 ID_NAME = re.compile(r"(?:.*[\s_.-])?(?:id|uuid|guid)", re.IGNORECASE)
 CAMEL_ID = re.compile(r".*[a-z](?:Id|ID)")
-NUMBER_NAME = re.compile(r"(?:.*[\s_.-])?(?:no|nr|num|number|nummer|ref|reference|code)\.?|.*#", re.IGNORECASE)
+NUMBER_NAME = re.compile(r"(?:.*[\s_.-])?(?:no|nr|num|number|nummer|ref|reference)\.?|.*#", re.IGNORECASE)
 NUMBERED = re.compile(r"\S+@\S+\.\S+|#?[A-Za-z]*[-_#]?\d{2,}")  # a mail address, P1001, SUP-17, in every row another
 UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{24,64}", re.IGNORECASE)
 
@@ -37,6 +43,12 @@ UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 def plain_name(header: str) -> str:
     """A header in lower case, with its words apart: PatientID and patient_id are "patient id"."""
     return re.sub(r"[\s_.-]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", header)).strip().lower()
+
+
+def is_recorded_after(header: str) -> bool:
+    """Whether the whole name of a column says that it holds an outcome, or its time: Stage, IsWon, converted_at."""
+    name = plain_name(header).rstrip("?! ").removesuffix(" at")
+    return name.removeprefix("is ").removeprefix("has ") in AFTER
 
 
 def odd_state(header: str, column: Column) -> str | None:
@@ -88,14 +100,7 @@ def holds_ids(header: str, values: Sequence[Any]) -> bool:
     unique = distinct == len(values) > 1
     if plain_name(header) in IDS:
         return unique
-    if unique and distinct >= MANY_IDS and (counts_rows(values) or NUMBER_NAME.fullmatch(header.strip())):
+    if unique and distinct >= MANY_IDS and NUMBER_NAME.fullmatch(header.strip()):
         return True
     named = ID_NAME.fullmatch(header.strip()) or CAMEL_ID.fullmatch(header.strip())
     return bool(named) and ((unique and distinct >= FEW_ROWS) or (distinct > MANY_IDS and 5 * distinct > len(values)))
-
-
-def counts_rows(values: Sequence[Any]) -> bool:
-    """Whether values are whole numbers that go up, or down, by 1 from row to row."""
-    if not all(isinstance(x, int) for x in values):
-        return False
-    return {b - a for a, b in pairwise(values)} in ({1}, {-1})

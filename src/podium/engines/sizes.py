@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium.data.formats import content_of
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
 
 CHUNK = 1 << 18  # bytes of a text file that are looked at, at its beginning, in the middle and at its end
@@ -27,6 +28,8 @@ class Size:
 def size_of(path: Path, action: str) -> Size | None:
     """The size of a file; None of one that cannot be known before it is read."""
     ending = path.suffix.lower()
+    if ending not in PARQUET_ENDINGS and content_of(path) is not None:
+        return None
     try:
         if ending in PARQUET_ENDINGS:
             return parquet_size(path, action)

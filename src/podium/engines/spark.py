@@ -39,7 +39,7 @@ from podium.engines.arrow import Fault, memory_columns, one_batch
 from podium.engines.parts import ROWS
 from podium.engines.sources import parquet_schema
 from podium.engines.spark_errors import explained
-from podium.engines.spark_files import SparkFiles, as_texts, names_in, spark_files
+from podium.engines.spark_files import SparkFiles, as_texts, clean_names, names_in, spark_files
 from podium.engines.spark_sets import SET, with_sets
 from podium.engines.spark_tasks import Tasks
 from podium.engines.texts import cell_counts, column_kinds, flattened, mixed_columns
@@ -154,9 +154,9 @@ class SparkEngine:
             check_twins(read_csv_header(file), file.name, "Spark")
             check_quotes(file, ",")
         reader = self.session.read.option("header", True).option("escape", '"').option("multiLine", True)
-        frame = reader.csv(self.files.paths[0])
+        frame = clean_names(reader.csv(self.files.paths[0]))
         for name, path in zip(self.files.names[1:], self.files.paths[1:], strict=True):
-            other = reader.csv(path)
+            other = clean_names(reader.csv(path))
             if other.columns != frame.columns:
                 raise PodiumError(
                     f"{PurePosixPath(name).name} and {first.name} have different headers",

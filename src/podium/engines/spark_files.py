@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from podium.data.columns import plain
 from podium.data.connections import place
 from podium.data.errors import PodiumError
+from podium.data.invisible import visible
 from podium.data.paths import ADDRESS, WEB, Found, Watch, check_local, exists, find_files
 from podium.data.read import KINDS, PARQUET_ENDINGS, Pairs, check_text, flatten, type_cells
 
@@ -131,6 +132,12 @@ def names_in(lines: Iterable[str], where: str) -> list[str]:
             raise PodiumError(f"{where} holds a line that is no JSON object", JSON_HINT)
         found |= dict.fromkeys(name for name, _ in flatten(record))
     return list(found)
+
+
+def clean_names(frame: Any) -> Any:
+    """A frame with the names of its columns as `podium.data.read` reads them."""
+    names = [visible(name) for name in frame.columns]
+    return frame if names == frame.columns else frame.toDF(*names)
 
 
 def as_texts(frame: Any, text: Sequence[str], where: str) -> Any:

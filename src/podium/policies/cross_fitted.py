@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, Floats, factorize, to_array
+from podium.data.columns import Codes, Floats, to_array
+from podium.data.copies import copied_rows
 from podium.data.eligible import uniform_over
 from podium.data.errors import BaselineRefused, PodiumError, count, listed, show_value, told_as
 from podium.data.log import Log
@@ -23,8 +24,6 @@ from podium.policies.specs import is_recipe, load_object
 
 MOST_VALUES = 20  # different rewards that a classifier may tell apart
 LAST = np.finfo(np.float64).max  # what no prediction reaches: actions that were never seen come last
-LEAST_COPIES = 10  # rows that share a state below which nothing is said of copies
-COPIED, CHANCE = 0.9, 0.6  # share of them that agree from which they are copies; largest share that chance may explain
 MOST_CELLS = 500_000_000  # probabilities (rows x actions) of one recipe
 
 
@@ -71,43 +70,15 @@ def teach(log: Log, policies: Any, seed: int) -> Any:
 
 
 def refuse_copies(log: Log, name: str) -> None:
-    """Refuse a log in which rows were copied: a copy of a held-out row would teach the policy that is judged on it.
-
-    Rows that share a state may agree by chance. They are copies where nearly all of them agree in action and reward,
-    and independent rows would not.
-    """
-    if log.units is not None:
+    """Refuse a log in which rows were copied: a copy of a held-out row would teach the policy that is judged on it."""
+    if not (copies := copied_rows(log)):
         return
-    action, reward = log.action_codes, factorize(log.rewards)[0]
-    states = codes_of(*log.state_columns.values())
-    rows = codes_of(states, action, reward)
-    sharing = np.bincount(states)[states]
-    repeated = sharing > 1
-    same = repeated & (np.bincount(rows)[rows] == sharing)
-    by_chance = agreement(action) * agreement(reward)
-    if repeated.sum() < LEAST_COPIES or same.sum() < COPIED * repeated.sum() or by_chance > CHANCE:
-        return
-    copies = int(same.sum()) - len(np.unique(rows[same]))
     raise PodiumError(
         f"policy {name!r} is a recipe, and {copies:,} of the {len(log):,} rows repeat another one in state, action and "
         "reward: it would be judged on rows that it learned from",
         hint="remove the copies, in pandas frame.drop_duplicates(), or name the column that identifies dependent rows "
         "with unit= (--unit).",
     )
-
-
-def codes_of(first: Column, *others: Column) -> Codes:
-    """(N,) a whole number for each different row of some columns."""
-    codes = factorize(first)[0]
-    for column in others:
-        more = factorize(column)[0]
-        codes = factorize(codes * (int(more.max()) + 1) + more)[0]
-    return codes
-
-
-def agreement(codes: Codes) -> float:
-    """The probability that two rows that are drawn at random have the same code."""
-    return float(((np.bincount(codes) / len(codes)) ** 2).sum())
 
 
 def cross_fit(name: str, recipe: Learned, log: Log, fold: Codes, folds: int, seed: int) -> Draft:

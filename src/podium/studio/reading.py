@@ -9,7 +9,7 @@ from pathlib import Path
 from podium.data.errors import MissingExtra, PodiumError
 from podium.data.exports import surveyed
 from podium.data.facts import Fact
-from podium.data.formats import BOOKS, is_book
+from podium.data.formats import BOOKS, content_of, is_book
 from podium.data.frames import frame_to_columns
 from podium.data.guesses import Facts, look
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, separator_of
@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 
 def survey(path: Path, limits: Mapping[str, int], sheet: str | None = None) -> tuple[list[Facts], list[Fact]]:
     """The facts of every column of a file, and what was done to read it."""
-    if path.suffix in PARQUET_ENDINGS:
+    if path.suffix in PARQUET_ENDINGS or content_of(path) == "Parquet":
         return survey_parquet(path, limits), []
     if path.stat().st_size == 0:
         raise PodiumError(f"{path.name} is empty", hint="write a header line and at least one row.")

@@ -205,13 +205,11 @@ class Blocks:
 
     dealt: list[Codes]
     theta: dict[str, float]
-    first: list[Kernels]  # of the blocks that the variances were fitted on
     scale: float
 
     def kernels(self, e: Evidence, block: int) -> Kernels:
-        """The prior on one block."""
-        kernels = self.first[block] if block < len(self.first) else self.of_rows(e, self.dealt[block])
-        return kernels.tied(self.theta)
+        """The prior on one block, built again each time, since kernels are large."""
+        return self.of_rows(e, self.dealt[block]).tied(self.theta)
 
     def double(self, e: Evidence) -> Kernels:
         """The prior on the first two blocks together."""
@@ -228,7 +226,7 @@ def fit_blocks(e: Evidence, scale: float) -> Blocks | None:
     theta = fit_variances(
         [(k, rows) for k in first for rows in deal(k.evidence, -(-k.evidence.rows // FIT_ROWS), FIT_ROWS)]
     )
-    return None if theta is None else Blocks(dealt, theta, first, scale)
+    return None if theta is None else Blocks(dealt, theta, scale)
 
 
 def blocks(e: Evidence, scale: float, check: bool) -> PairPosterior | None:
