@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -285,6 +286,38 @@ def test_a_percentage_in_every_group_is_refused(in_groups: podium.Comparison) ->
         in_groups.gate("new > current - 5% in every device")
     assert str(error.value) == (
         "a margin in percent cannot be judged in every group\n\nHint: give the margin as a number."
+    )
+
+
+def test_outputs_show_groups_then_outcomes_then_the_gate(in_groups: podium.Comparison) -> None:
+    gate = in_groups.gate("new > current - 0.8 in every device and minutes(new) < minutes(current) + 2")
+    for shown in (in_groups.text(gate=gate, verbose=True), in_groups.to_markdown(gate, verbose=True)):
+        first = ("Warning", "Ranking", "Pairs", "Relative lift", "Groups", "Outcome minutes", "Gate ", "Part ", "Log (")
+        places = [shown.index(title) for title in first]
+        assert places == sorted(places)
+    assert in_groups.text().startswith(in_groups.answer[:40])
+    assert set(in_groups.to_dict()["outcomes"]["minutes"]["groups"][0]) == set(in_groups.to_dict()["groups"][0])
+
+
+def test_an_outcome_makes_no_groups() -> None:
+    log = podium.Log.from_columns(make_groups(loss=0.5), state=["device", "age"])
+    with pytest.raises(PodiumError) as error:
+        podium.compare(log, ASKED, by="minutes", also="minutes")
+    assert str(error.value) == (
+        "column 'minutes' cannot make groups: it is an outcome, which depends on the action that was chosen\n\n"
+        "Hint: group by a column that is known before the action."
+    )
+    with pytest.raises(PodiumError, match=r"^column 'reward' cannot make groups: it is the reward"):
+        podium.compare(log, ASKED, by="reward", worth={"minutes": -0.1})
+
+
+def test_options_are_written_as_the_call_that_gives_them(in_groups: podium.Comparison) -> None:
+    options = replace(
+        in_groups.basis.options, lower_is_better=False, worth=(("minutes", -0.5),), difference=0.1, since=3
+    )
+    assert options.as_python() == (
+        "podium.compare(log, policies, by=['device'], also=['minutes:lower'], worth={'minutes': -0.5}, difference=0.1, "
+        "since=3)"
     )
 
 
