@@ -11,7 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "podium"
 # A module imports only modules before it. Packages of which others use more than their parts stand behind these.
 FLOW = [
     "version", "command.start", "command.signals", "data", "data.errors", "data.connections", "data.columns",
-    "data.eligible", "data.scales", "data.times", "data.arguments", "data.facts", "data.files", "data.paths",
+    "data.eligible", "data.scales", "data.times", "data.arguments", "data.facts", "data.toml", "data.files",
+    "data.paths",
     "data.nested", "data.frames", "data.owned", "data.coded", "data.progress", "data.roles", "data.grouping",
     "data.prose", "data.arrays", "data.scratch", "data.shipped", "data.spreadsheets", "data.states",
     "outputs.markup", "outputs.display", "data.layout", "data.probabilities", "data.eligible_parts", "data.log",
@@ -49,8 +50,9 @@ FLOW = [
     "continuous.baselines", "continuous.kernels", "continuous.specs", "continuous.log", "continuous",
     "episodes.bounds", "episodes.actors", "episodes.interactions", "episodes.proxy", "episodes.recordings",
     "episodes.rollouts", "episodes.steps", "episodes.trajectories", "episodes.log", "episodes", "command",
-    "command.completion", "command.arguments", "command.options", "command.numbers", "command.exports",
-    "command.terminal", "command.experiments", "command.cli",
+    "command.completion", "command.arguments", "command.question_keys", "command.question_file", "command.options",
+    "command.numbers", "command.exports", "command.question_start", "command.terminal", "command.experiments",
+    "command.cli",
 ]  # fmt: skip
 PATHS = ["bandits", "baselines", "estimators", "plots", "report", "simulator"]  # short paths of modules inside folders
 EXPERIMENTS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from podium.command.completion import SHELLS
 from podium.continuous.kernels import KERNELS
@@ -17,6 +17,7 @@ from podium.version import VERSION
 
 Add: TypeAlias = Callable[..., argparse.Action]  # adds one option to a parser
 Group: TypeAlias = Callable[[Add], None]  # adds options that belong together
+QUESTION_FILE = "podium.toml"
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,6 +55,14 @@ def build_parser() -> argparse.ArgumentParser:
         if name == "reproduce":
             add_experiments(command)
         command.set_defaults(run=name)
+    return parser
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    parser = Parser(prog=f"podium {name}")
+    for group in COMMANDS[name][1:]:
+        group(parser.add_argument)
     return parser
 
 
@@ -167,6 +176,25 @@ def demo_options(add: Add) -> None:
     overwrite_option(add)
 
 
+def init_options(add: Add) -> None:
+    add("log", metavar="LOG", help="the log that the question is about, as in podium compare")
+    add("file", nargs="?", default=QUESTION_FILE, metavar="FILE", help="the file to write (default: %(default)s)")
+    add("--overwrite", action="store_true", help="replace an existing file")
+
+
+def run_options(add: Add) -> None:
+    """The file, and every option of compare: what the command line does not give is left to the file."""
+    add("file", nargs="?", default=QUESTION_FILE, metavar="FILE", help="the question file (default: %(default)s)")
+
+    def override(*names: str, **how: Any) -> Any:
+        default = str(how.get("default")).replace("%", "%%")
+        how["help"] = str(how.get("help", "")).replace("%(default)s", default)
+        return add(*names, **how | {"default": argparse.SUPPRESS}) if names[0].startswith("-") else None
+
+    for group in COMMANDS["compare"][1:]:
+        group(override)
+
+
 def compare_options(add: Add) -> None:
     groups = (
         "also compare in groups of rows: COL for its values or four ranges, COL:40,65 with cuts; repeat for several"
@@ -276,6 +304,8 @@ EXPERIMENTS: dict[str, tuple[str, Group]] = {
 JUDGED = (log_options, method_options, judge_options)
 COMMANDS: dict[str, tuple[str, *tuple[Group, ...]]] = {
     "demo": ("write and compare the bundled example", demo_options),
+    "init": ("write a question file from a log, to edit and run", init_options),
+    "run": ("answer a question file, as compare with its options", run_options),
     "compare": (
         "rank the policies and judge every pair",
         *JUDGED,

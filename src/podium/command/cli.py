@@ -1,4 +1,4 @@
-"""The command `podium`: demo, compare, evaluate, spectrum, states, check, plan, studio, reproduce, completion.
+"""The command `podium`: demo, init, run, compare, evaluate, spectrum, states, check, plan, studio, reproduce and more.
 
 Exit codes: 0 done; 2 bad input or usage (message on stderr, nothing written); with --gate 0 holds, 3 cannot tell,
 4 the opposite holds; 130 interrupted.
@@ -30,6 +30,9 @@ from podium.command.options import (
     recorded,
     refuse_options,
 )
+from podium.command.question_file import AskedQuestion, read_question, told_of
+from podium.command.question_keys import POLICY, question_keys
+from podium.command.question_start import start_question
 from podium.command.signals import Ended, ending_cleanly, interruptible
 from podium.command.start import INTERRUPTED
 from podium.command.terminal import complain, drop, prepare_streams, settle_streams, show, terminal_width
@@ -194,14 +197,45 @@ def run_compare(options: argparse.Namespace) -> None:
             command=options.command,
             source=Path(options.log).name,
             difference=options.difference,
+            question=". ".join(question_lines(options)).removeprefix("Question: "),
             overwrite=options.overwrite,
         )
-    show(result, options, {} if gate is None else {"gate": gate.to_dict()})
+    show(result, options, ({} if gate is None else {"gate": gate.to_dict()}) | question_record(options))
     if not options.json:
         if gate is not None:
             print("\n" + wrap(gate.sentence(), terminal_width(), ""))
         if options.html:
             print(f"\nReport: {options.html}")
+        if lines := question_lines(options):
+            print("\n" + "\n".join(lines))
+
+
+# --- question files ----------------------------------------------------------------------------------------------
+
+
+def ask_question(options: argparse.Namespace) -> None:
+    """Turn the options of `podium run` into those of `podium compare`."""
+    keys = {key.action.dest: name for name, key in question_keys().items()}
+    given = {keys[dest]: value for dest, value in vars(options).items() if dest in keys}
+    named = [entry.partition("=")[0] for entry in given.get(POLICY, ())]
+    arguments, asked = read_question(options.file, named).ask(given)
+    vars(options).update(vars(build_parser().parse_args(arguments)), argv=arguments, question=asked)
+
+
+def question_record(options: argparse.Namespace) -> dict[str, Any]:
+    """What the JSON output says of the question file, where there is one."""
+    asked: AskedQuestion | None = getattr(options, "question", None)
+    return {} if asked is None else {"question": asked.to_dict()}
+
+
+def question_lines(options: argparse.Namespace) -> list[str]:
+    """The question file in words, where there is one."""
+    asked: AskedQuestion | None = getattr(options, "question", None)
+    return [] if asked is None else asked.lines()
+
+
+def run_init(options: argparse.Namespace) -> None:
+    print(start_question(options.log, options.file, overwrite=options.overwrite))
 
 
 def run_demo(options: argparse.Namespace) -> None:
@@ -233,13 +267,17 @@ RESULTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "check": find_diagnosis,
 }  # fmt: skip
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "demo": run_demo, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,
+    "demo": run_demo, "init": run_init, "compare": run_compare, "studio": run_studio, "reproduce": run_reproduce,
     "completion": run_completion,
 }  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> None:
     """Do what a command asks for."""
+    if options.run == "run":
+        ask_question(options)
+        with told_of(options.question):
+            return run(options)
     for path in getattr(options, "trust", None) or ():
         trust(path)
     if getattr(options, "out", None) == "":

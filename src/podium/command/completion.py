@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from podium.estimates.estimators import FAMILY
 
 SHELLS = ("bash", "zsh", "fish")
-FILES = ("log", "html", "trust")
+FILES = ("log", "file", "html", "trust")
 FOLDERS = ("out", "data_dir")
 # Values that the parser leaves open, because a number or package.module:object may stand there as well.
 VALUES = {

@@ -190,12 +190,17 @@ def edited(argv: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
 
 def suggested_policies(actions: Column) -> list[str]:
     """Options that compare the most frequent actions with each other."""
+    most = frequent_actions(actions)
+    options = [word for label in most for word in ("--policy", f"always {label}=constant:{label}")]
+    return [*options, "--policy", SPEC] if len(most) == 1 else options
+
+
+def frequent_actions(actions: Column) -> list[Any]:
+    """The most frequent actions, those that a first comparison is about."""
     counts: dict[Any, int] = {}
     for label in actions[~is_missing(actions)].tolist():
         counts[label] = counts.get(label, 0) + 1
-    most = sorted(counts, key=lambda label: (-counts[label], str(label)))[:MOST_ACTIONS]
-    options = [word for label in most for word in ("--policy", f"always {label}=constant:{label}")]
-    return [*options, "--policy", SPEC] if len(most) == 1 else options
+    return sorted(counts, key=lambda label: (-counts[label], str(label)))[:MOST_ACTIONS]
 
 
 # --- a first look ----------------------------------------------------------------------------------------------------

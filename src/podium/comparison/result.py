@@ -379,14 +379,15 @@ class Comparison(Shown):
         command: str = "",
         source: str = "",
         difference: float | None = None,
+        question: str = "",
         overwrite: bool = False,
     ) -> Path:
         """Write the answer as one self-contained HTML file; `podium.report.page` explains the options.
 
         An existing file is replaced if podium wrote it; any other only with `overwrite`, and an input never.
         """
-        options = {"command": command, "source": source, "difference": difference, "overwrite": overwrite}
-        return type(self).shows.report(self, path, **options)
+        options = {"command": command, "source": source, "difference": difference, "question": question}
+        return type(self).shows.report(self, path, overwrite=overwrite, **options)
 
     @checked(kind=text)
     def plot(self, kind: str = "overview", **options: Any) -> Figure:

@@ -59,6 +59,18 @@ def check_local(path: str | Path, schemes: Sequence[str] = ()) -> None:
         )
 
 
+def path_in(path: str, folder: str) -> str:
+    """A path that is read from a folder, as it is read from the current one; addresses stay as they are.
+
+    >>> path_in("log.csv", "july"), path_in("log.csv", ""), path_in("-1.csv", "")
+    ('july/log.csv', 'log.csv', './-1.csv')
+    """
+    if not path or ADDRESS.match(path):
+        return path
+    joined = os.path.join(folder, path)
+    return os.path.join(".", joined) if joined.startswith("-") else joined
+
+
 def missing_file(path: str | Path) -> PodiumError:
     return PodiumError(f"there is no file {str(path)!r}", hint="check the path; it is read from the current folder.")
 

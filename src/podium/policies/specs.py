@@ -25,6 +25,7 @@ from podium.data.facts import Fact
 from podium.data.files import note_input
 from podium.data.frames import ColumnTable
 from podium.data.log import Log
+from podium.data.paths import path_in
 from podium.data.read import JSON_ENDINGS, PARQUET_ENDINGS, TEXT_ENDINGS, read_columns
 from podium.policies.drafts import Policy
 from podium.policies.shares import parse_shares
@@ -173,6 +174,23 @@ def file_of(spec: str) -> str:
     if head in PREFIXES:
         return rest if head == "vw" else ""
     return spec if Path(spec).suffix or not rest else f"{head.replace('.', '/')}.py"
+
+
+def spec_in(spec: str, folder: str) -> str:
+    """A SPEC whose file is named from a folder, as it is named from the current one; others stay as they are.
+
+    >>> spec_in("model.skops", "july"), spec_in("vw:p.txt", "july"), spec_in("constant:a.csv", "july")
+    ('july/model.skops', 'vw:july/p.txt', 'constant:a.csv')
+    """
+    head, _, rest = spec.partition(":")
+    if head == "sb3":
+        algorithm, colon, model = rest.partition(":")
+        return f"sb3:{algorithm}:{path_in(model, folder)}" if colon else spec
+    if head == "vw" and rest:
+        return f"vw:{path_in(rest, folder)}"
+    if (head in PREFIXES and rest) or is_recipe(spec):
+        return spec
+    return path_in(spec, folder) if Path(spec).suffix.lower() in (*PICKLES, ".skops", *TABLES) else spec
 
 
 def load_object(module: str, name: str, what: str) -> Any:

@@ -52,7 +52,9 @@ def write_report(result: Comparison, path: str | Path, *, overwrite: bool = Fals
     return write_output(path, page(result, **options), overwrite=overwrite)
 
 
-def page(result: Comparison, *, command: str = "", source: str = "", difference: float | None = None) -> str:
+def page(
+    result: Comparison, *, command: str = "", source: str = "", difference: float | None = None, question: str = ""
+) -> str:
     """The report as text.
 
     Parameters
@@ -61,6 +63,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
     command : the command that made it, shown under "How to reproduce"
     source : the name of the file that the log came from
     difference : the smallest difference in reward that matters; None for a fifth of the rewards' standard deviation
+    question : the question file that was answered, and its SHA-256
     """
     insights = insights_of(result, difference)
     verdict = answer(insights)
@@ -83,7 +86,7 @@ def page(result: Comparison, *, command: str = "", source: str = "", difference:
         tag("header", masthead(insights), tag("h1", verdict.sentence),
             [tag("p", line, class_="deck") for line in verdict.details], leaks(insights), contradiction(insights),
             tag("nav", contents, aria_label="Contents")),
-        tag("main", main, sections.reproduce(insights, command, source), id="main"),
+        tag("main", main, sections.reproduce(insights, command, source, question), id="main"),
         tag("footer", tag("p", "Made by podium. Probabilities hold if the assumptions do.")),
         tag("div", id="tip", hidden=True, aria_hidden="true"),
         data_block("data-block", sections.pair_data(insights)),

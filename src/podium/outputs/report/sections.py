@@ -320,12 +320,12 @@ def data(insights: Insights) -> Markup:
     )
 
 
-def reproduce(insights: Insights, command: str, source: str) -> Markup:
+def reproduce(insights: Insights, command: str, source: str, question: str = "") -> Markup:
     result = insights.result
     unread = f"read in place ({result.settings.engine}), {count(len(result.log), 'row')}; no digest"
     log = ("log, sha256", result.log.digest) if result.log.digest else ("log", unread)
     facts = [("podium", VERSION), ("seed", str(result.settings.seed)), log]
-    facts = ([("file", source)] if source else []) + facts
+    facts = ([("file", source)] if source else []) + facts + ([("question", question)] if question else [])
     code = command or result.basis.options.as_python()
     return section(
         "reproduce",
