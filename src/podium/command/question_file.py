@@ -186,9 +186,12 @@ def entry_problems(
     texts = key.values(value, folder)
     if texts is None:
         yield f"{name} {key.rule()}; it is {shown(value)}", f"write {key.example(value)}."
-    elif key.action.choices is not None and texts and texts[0] not in map(str, key.action.choices):
+    elif key.action.choices is not None and not {*texts} <= {*map(str, key.action.choices)}:
         choices = ", ".join(toml_value(choice) for choice in key.action.choices)
-        yield f"{name} must be one of {choices}; it is {shown(value)}", meant(value, key.action.choices) + START
+        yield (
+            f"{name} must be one of {choices}; it is {shown(value)}",
+            f"{meant(value, key.action.choices)}write {key.example(value)}.",
+        )
     elif name == FILE and not is_there(texts[0]):
         yield f"there is no file {value!r}", "paths are read from the folder of the question file."
 
