@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -335,14 +336,16 @@ WRONG = {
         "paths are read from the folder of the question file.",
     ),
     "a gate with a typo": (
-        f"{LOG}[policies]\nnew = 'uniform'\nnow = 'logged'\n[question]\ngate = 'nwe > now'\n[report]\nhtml = 'r.html'\n",
-        "podium.toml, line 7: the gate 'nwe > now' is not of the form A > B or A > B - margin; the policies are new, now",
+        f"{LOG}[policies]\nnew = 'uniform'\nnow = 'logged'\n[question]\ngate = 'nwe > now'\n"
+        "[report]\nhtml = 'r.html'\n",
+        "podium.toml, line 7: the gate 'nwe > now' is not of the form A > B or A > B - margin; "
+        "the policies are new, now",
         f'did you mean "new > now"? {GATE_HINT}',
     ),
     "a log that is not there and a gate with a typo": (
         "[log]\nfile = 'visits.csv'\n[policies]\nnew = 'uniform'\nnow = 'logged'\n[question]\ngate = 'nwe > now'\n",
-        "podium.toml has 2 problems:\n- line 2: there is no file 'visits.csv'\n- line 7: the gate 'nwe > now' is not of "
-        "the form A > B or A > B - margin; the policies are new, now",
+        "podium.toml has 2 problems:\n- line 2: there is no file 'visits.csv'\n- line 7: the gate 'nwe > now' is not "
+        "of the form A > B or A > B - margin; the policies are new, now",
         f'paths are read from the folder of the question file. did you mean "new > now"? {GATE_HINT}',
     ),
 }
@@ -382,7 +385,7 @@ def test_files_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_studio_can_check_a_file_that_is_not_on_disk() -> None:
-    with pytest.raises(PodiumError, match="^q.toml, line 2: there is no key 'lvel'"):
+    with pytest.raises(PodiumError, match=r"^q\.toml, line 2: there is no key 'lvel'"):
         parse_question(b"[question]\nlvel = 0.9\n[log]\nfile = '/'\n", "q.toml")
 
 
@@ -465,3 +468,21 @@ def test_init_without_a_log_writes_nothing(folder: Path, capsys: pytest.CaptureF
     hint = "check the path; it is read from the current folder."
     assert capsys.readouterr() == ("", f"podium: there is no file 'visits.csv'\n\nHint: {hint}\n")
     assert not Path("podium.toml").exists()
+
+
+# --- the page ----------------------------------------------------------------------------------------------------
+
+
+def test_the_workflow_of_the_page_runs_a_gate(folder: Path) -> None:
+    """Its command, in a shell, with the question file of the page: the step fails unless the gate holds."""
+    page = (Path(__file__).parents[2] / "docs" / "question-file.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    (command,) = [s["run"] for s in workflow["jobs"]["gate"]["steps"] if s.get("run", "").startswith("podium")]
+    Path("podium").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m podium "$@"\n', encoding="utf-8")
+    Path("podium").chmod(0o755)
+    for gate, code in (("new > now", 0), ("now > new", 4)):
+        Path("podium.toml").write_text(file_with({"question": {"gate": gate}}), encoding="utf-8")
+        path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(command, shell=True, env={**os.environ, "PATH": path}, check=False)
+        assert done.returncode == code
+        assert json.loads(Path("answer.json").read_text(encoding="utf-8"))["gate"]["exit_code"] == code

@@ -61,7 +61,7 @@ def test_what_is_not_toml_is_refused_with_its_line(text: str, message: str) -> N
 
 
 def test_what_toml_cannot_hold_is_refused() -> None:
-    with pytest.raises(PodiumError, match="^TOML cannot hold the character '.udcff'"):
+    with pytest.raises(PodiumError, match=r"^TOML cannot hold the character '.udcff'"):
         toml_value("caf\udcff")
-    with pytest.raises(PodiumError, match="^TOML has no value for nothing"):
+    with pytest.raises(PodiumError, match=r"^TOML has no value for nothing"):
         toml_value(None)
