@@ -54,7 +54,9 @@ def policies(*specs: str) -> list[str]:
 # --- help and version ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [[], ["demo"], *([c] for c in COMMANDS)], ids=lambda a: " ".join(a) or "podium")
+@pytest.mark.parametrize(
+    "arguments", [[], ["demo"], ["init"], ["run"], *([c] for c in COMMANDS)], ids=lambda a: " ".join(a) or "podium"
+)
 def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:

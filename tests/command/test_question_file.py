@@ -346,7 +346,7 @@ WRONG = {
         "[log]\nfile = 'visits.csv'\n[policies]\nnew = 'uniform'\nnow = 'logged'\n[question]\ngate = 'nwe > now'\n",
         "podium.toml has 2 problems:\n- line 2: there is no file 'visits.csv'\n- line 7: the gate 'nwe > now' is not "
         "of the form A > B or A > B - margin; the policies are new, now",
-        f'paths are read from the folder of the question file. did you mean "new > now"? {GATE_HINT}',
+        f'Paths are read from the folder of the question file. Did you mean "new > now"? {GATE_HINT}',
     ),
 }
 
@@ -461,6 +461,18 @@ def test_init_never_overwrites_without_being_asked(folder: Path, capsys: pytest.
     message = "cannot write 'log.csv': it is an input of this run, 'log.csv'"
     assert capsys.readouterr().err == f"podium: {message}\n\nHint: name another file.\n"
     assert Path("log.csv").read_bytes() == before
+
+
+def test_init_takes_logs_of_several_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Path("log.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("parts").mkdir()
+    for name, rows in (("a", lines[1:60]), ("b", lines[60:])):
+        Path(f"parts/{name}.csv").write_text("".join([lines[0], *rows]), encoding="utf-8")
+    assert main(["init", "parts/*.csv"]) == 0
+    capsys.readouterr()
+    _, asked = answer(capsys, "run")
+    assert asked["log"]["rows"] == 120
+    assert {policy["name"] for policy in asked["policies"]} >= {"current", "random"}
 
 
 def test_init_without_a_log_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

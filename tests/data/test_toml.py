@@ -51,6 +51,7 @@ def test_windows_files_are_read() -> None:
         ("[log]\nfile = visits.csv", "x.toml, line 2, column 8: this is not valid TOML: invalid value"),
         ("a = 1\na = 2\n", "x.toml, line 2, column 6: this is not valid TOML: cannot overwrite a value"),
         ("a = [1,", "x.toml, at its end, is not valid TOML: invalid value"),
+        ("a = " + 5000 * "9", "x.toml has a number of too many digits"),
         ("a = " + 5000 * "[", "x.toml is not valid TOML: its lists or tables are nested too deeply"),
     ],
 )

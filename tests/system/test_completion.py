@@ -18,6 +18,8 @@ pytestmark = pytest.mark.system
 
 TYPED = {
     "podium eval": "evaluate",
+    "podium ini": "init",
+    "podium run lo": "log.csv",
     "podium compare lo": "log.csv",
     "podium compare log.csv --estim": "--estimator",
     "podium compare log.csv --estimator SNI": "SNIPS",

@@ -132,7 +132,8 @@ def parse_question(
         raise PodiumError(f"{name}, line {line}: {said}" if line else f"{name}: {said}", hint=hint)
     if problems:
         said = problems_text(name, [f"line {line}: {said}" if line else said for line, said, _ in problems])
-        raise PodiumError(said, hint=" ".join(dict.fromkeys(hint for _, _, hint in problems)))
+        hints = dict.fromkeys(hint[:1].upper() + hint[1:] for _, _, hint in problems)
+        raise PodiumError(said, hint=" ".join(hints))
     return Question(name, folder, hashlib.sha256(content).hexdigest(), document.tables)
 
 

@@ -22,6 +22,7 @@ LOG = (
 )  # fmt: skip
 REPORT = ("html", "markdown", "save", "title", "note", "json", "overwrite")
 BY_HAND = ("trust",)  # whoever runs a file decides whether code in models may run, and not the file
+KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 PATHS = ("LOG", "FILE", "DIR")  # how the parser calls values that are paths
 
 
@@ -52,7 +53,7 @@ class Key:
 
     @property
     def kind(self) -> str:
-        return {int: "a whole number", float: "a number"}.get(self.action.type, "a text")  # type: ignore[call-overload, no-any-return]
+        return KINDS.get(self.action.type, "a text")
 
     def rule(self) -> str:
         """What its value must be."""

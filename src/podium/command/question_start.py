@@ -29,8 +29,7 @@ An answer names the SHA-256 of this file: commit it before you look, to show whi
 ASKED = {  # what a log does not say of the roles that it needs or could have
     "action": "Which column holds the action that was taken?",
     "reward": "Which column holds the outcome that counts?",
-    "propensity": "With which probability was each logged action chosen? Name its column; or write how the actions "
-    'were chosen, such as behavior = "shares:a=.5,b=.5".',
+    "propensity": "With which probability was each logged action chosen? Name its column, or say how they were chosen:",
     "unit": "Do several rows belong to one person or device? Name the column that identifies it.",
 }
 
@@ -114,6 +113,7 @@ def questions_of_log(look: FirstLook, log: Mapping[str, Any]) -> Iterable[str]:
         if role not in log:
             yield question
             yield f'{role} = "COLUMN"'
+            yield from ['behavior = "shares:A=.5,B=.5"'] if role == "propensity" else []
     if "state" not in log:
         yield "Which columns were known before the action was chosen?"
         yield 'state = ["COLUMN"]'

@@ -67,6 +67,8 @@ def read_toml(text: str, name: str, hint: str = HINT) -> Document:
         raise PodiumError(f"{name} is not valid TOML: its lists or tables are nested too deeply", hint) from error
     except ValueError as error:
         placed = PLACE.fullmatch(str(error))
+        if not isinstance(error, tomllib.TOMLDecodeError):  # Python refuses to read so long a number
+            raise PodiumError(f"{name} has a number of too many digits", hint="write it in quotes.") from error
         if placed is None:
             said = str(error).removesuffix(" (at end of document)")
             raise PodiumError(f"{name}, at its end, is not valid TOML: {plain(said)}", hint) from error
