@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.data.errors import PodiumError
@@ -17,6 +17,7 @@ PLAIN = st.one_of(TEXTS, st.booleans(), st.integers(-(2**63), 2**63 - 1), st.flo
 VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=8)
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.dictionaries(TEXTS, VALUES))
 def test_what_is_written_is_read_again(table: dict[str, Any]) -> None:
     written = "\n".join(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())
@@ -24,6 +25,7 @@ def test_what_is_written_is_read_again(table: dict[str, Any]) -> None:
     assert dict(read_toml(written, "x.toml").tables) == table
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.dictionaries(TEXTS, st.lists(TEXTS), min_size=1), st.data())
 def test_every_key_knows_its_line(table: dict[str, list[str]], data: st.DataObject) -> None:
     """Also below comments, blank lines, and lists and texts of several lines."""
