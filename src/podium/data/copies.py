@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.data.columns import Codes, Column, factorize
+from podium.data.columns import Codes, combine_codes, factorize
 from podium.data.log import Log
 
 LEAST = 10  # rows that share a state below which nothing is said of copies
@@ -19,9 +19,9 @@ def copied_rows(log: Log) -> int:
     """
     if log.units is not None:
         return 0
-    action, reward = log.action_codes, factorize(log.rewards)[0]
-    states = codes_of(*log.state_columns.values())
-    rows = codes_of(states, action, reward)
+    states, action = log.state_codes, log.action_codes
+    reward, rewards = factorize(log.rewards)
+    rows = combine_codes([(states, log.n_states), (action, log.n_actions), (reward, len(rewards))])
     sharing = np.bincount(states)[states]
     repeated = sharing > 1
     same = repeated & (np.bincount(rows)[rows] == sharing)
@@ -29,15 +29,6 @@ def copied_rows(log: Log) -> int:
     if repeated.sum() < LEAST or same.sum() < COPIED * repeated.sum() or by_chance > CHANCE:
         return 0
     return int(same.sum()) - len(np.unique(rows[same]))
-
-
-def codes_of(first: Column, *others: Column) -> Codes:
-    """(N,) a whole number for each different row of some columns."""
-    codes = factorize(first)[0]
-    for column in others:
-        more = factorize(column)[0]
-        codes = factorize(codes * (int(more.max()) + 1) + more)[0]
-    return codes
 
 
 def agreement(codes: Codes) -> float:
